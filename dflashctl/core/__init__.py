@@ -1,0 +1,1 @@
+"""Pure decisions: standard library only, no files, no clock, no environment."""

@@ -1,0 +1,164 @@
+"""Engine: what an engine module must offer so that a profile becomes a command and a log becomes phases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from dflashctl.core.findings import Finding
+    from dflashctl.core.machine import Machine
+    from dflashctl.core.profile import Profile
+
+_NO_ORIGINS: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelFacts:
+    """What a model's config.json says, as far as planning needs it; None is unknown."""
+
+    architecture: str | None = None
+    block_size: int | None = None
+    num_hidden_layers: int | None = None
+    num_target_layers: int | None = None
+    target_layer_ids: tuple[int, ...] | None = None
+    layer_types: tuple[str, ...] | None = None
+    is_causal: bool | None = None
+    hidden_size: int | None = None
+    vocab_size: int | None = None
+    mask_token_id: int | None = None
+    sliding_window: int | None = None
+    max_position_embeddings: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineBuild:
+    """The engine that will run: `release` such as "0.5.22"; `options` only for a build that differs from it.
+
+    `known` is False for a changed build; `options` then lists the long options of its real parser.
+    """
+
+    release: str
+    python: str | None = None
+    known: bool = True
+    local_version: str | None = None
+    options: frozenset[str] | None = None
+    installed: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineRequest:
+    """All that an engine decides from.
+
+    `origins` maps a profile path ("speculative.block_size") to what set it when that is not the profile
+    ("--block-size", "--set"). `raw_args` are the arguments after `--`; they win and are checked.
+    `target_model` and `draft_model` are what the engine is given as model: a repository or a folder.
+    """
+
+    profile: Profile
+    machine: Machine
+    build: EngineBuild
+    target_model: str
+    draft_model: str | None = None
+    origins: Mapping[str, str] = _NO_ORIGINS
+    raw_args: tuple[str, ...] = ()
+    target_facts: ModelFacts | None = None
+    draft_facts: ModelFacts | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Translation:
+    """One change between what was asked and what the release gets; `to` is empty when it was dropped."""
+
+    from_: str
+    to: str
+    reason: str
+    source: str | None = None
+
+    def to_json(self) -> dict[str, str | None]:
+        return {"from": self.from_, "to": self.to, "reason": self.reason, "source": self.source}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Argument:
+    """One engine argument: where it comes from (profile path, option, rule, engine default) and why."""
+
+    flag: str
+    values: tuple[str, ...] = ()
+    origin: str = ""
+    why: str | None = None
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        return (self.flag, *self.values)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineCommand:
+    """What to run: `module_argv` follows the interpreter; an error among `findings` refuses the plan."""
+
+    module_argv: tuple[str, ...]
+    env: tuple[tuple[str, str], ...] = ()
+    arguments: tuple[Argument, ...] = ()
+    translations: tuple[Translation, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+
+class StartPhase(str, Enum):
+    """Steps of a start, in order, as a person follows them."""
+
+    RESOLVE = "resolve"
+    LOAD_TARGET = "load_target"
+    LOAD_DRAFT = "load_draft"
+    ALLOCATE = "allocate"
+    CAPTURE = "capture"
+    WARM_UP = "warm_up"
+    READY = "ready"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogMark:
+    """What one log line tells: a phase begun, progress in it (`done` of `total`), or that it is alive.
+
+    `facts` are values worth keeping, such as draft_attention_backend or max_total_num_tokens.
+    """
+
+    phase: StartPhase | None = None
+    done: int | None = None
+    total: int | None = None
+    facts: tuple[tuple[str, str], ...] = ()
+    failure: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Endpoints:
+    """HTTP paths of a release: `ready` None where it has none; orderly_exit_codes follow a drained TERM."""
+
+    health: str = "/health"
+    ready: str | None = None
+    models: str = "/v1/models"
+    server_info: str = "/server_info"
+    metrics: str = "/metrics"
+    orderly_exit_codes: tuple[int, ...] = (0,)
+
+
+class Engine(Protocol):
+    """An engine: a module with these names serves (mypy checks it in engines/__init__.py)."""
+
+    NAME: str
+    NEWEST_RELEASE: str
+
+    def command(self, request: EngineRequest, /) -> EngineCommand:
+        """The command for that build, with every translation and finding; never raises for a bad plan."""
+
+    def read_log_line(self, line: str, /) -> LogMark | None:
+        """What that line of the log tells, or None."""
+
+    def endpoints(self, release: str, /) -> Endpoints:
+        """HTTP paths and exit codes of that release."""
+
+    def install_hint(self, release: str, /) -> str:
+        """The command that installs the engine."""

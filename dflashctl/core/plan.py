@@ -1,0 +1,181 @@
+"""Plan: profile + machine + engine facts → exactly what will run, as one pure function."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from dflashctl.core.engine import Argument, Endpoints, Engine, EngineBuild, EngineRequest, ModelFacts, Translation
+from dflashctl.core.findings import Finding, Severity
+from dflashctl.core.placement import place
+from dflashctl.core.profile import Algorithm, ModelRef, Timing
+
+if TYPE_CHECKING:
+    from dflashctl.core.machine import Machine
+    from dflashctl.core.profile import Profile
+
+_NO_ORIGINS: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanOptions:
+    """What the command line adds; `model_paths` maps a model's label to the folder the engine is given.
+
+    `gpus` are the wanted GPUs by index or UUID, None for the best ones.
+    """
+
+    name: str | None = None
+    python: str = "python3"
+    runtime: str = "process"
+    image: str | None = None
+    gpus: tuple[str, ...] | None = None
+    raw_args: tuple[str, ...] = ()
+    origins: Mapping[str, str] = _NO_ORIGINS
+    model_paths: Mapping[str, str] = _NO_ORIGINS
+    target_facts: ModelFacts | None = None
+    draft_facts: ModelFacts | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedModel:
+    """A model of the plan: `model` is what the engine is given."""
+
+    repo: str | None
+    revision: str | None
+    path: str | None
+    model: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """Complete: `up` runs argv with env and nothing else. `gpus` are UUIDs (indices when planned for a kind)."""
+
+    profile: str
+    name: str
+    engine: str
+    engine_version: str
+    runtime: str
+    image: str | None
+    argv: tuple[str, ...]
+    env: tuple[tuple[str, str], ...]
+    gpus: tuple[str, ...]
+    target: PlannedModel
+    draft: PlannedModel | None
+    block_size: int | None
+    draft_window_size: int | None
+    host: str
+    port: int
+    served_model_name: str
+    timing: Timing
+    endpoints: Endpoints
+    translations: tuple[Translation, ...] = ()
+    arguments: tuple[Argument, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    fingerprint: str = ""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return tuple(f.summary for f in self.findings if f.severity is Severity.WARNING)
+
+    @property
+    def refusals(self) -> tuple[Finding, ...]:
+        return tuple(f for f in self.findings if f.severity is Severity.ERROR)
+
+    @property
+    def speculation(self) -> bool:
+        return self.draft is not None and self.block_size is not None
+
+    def to_json(self) -> dict[str, object]:
+        """The keys of docs/json.md for `up --dry-run --json`."""
+        return {
+            "profile": self.profile,
+            "name": self.name,
+            "engine": self.engine,
+            "engine_version": self.engine_version,
+            "runtime": self.runtime,
+            "image": self.image,
+            "argv": self.argv,
+            "env": dict(self.env),
+            "gpus": self.gpus,
+            "target": self.target,
+            "draft": self.draft,
+            "block_size": self.block_size,
+            "draft_window_size": self.draft_window_size,
+            "host": self.host,
+            "port": self.port,
+            "served_model_name": self.served_model_name,
+            "warnings": self.warnings,
+            "translations": self.translations,
+            "fingerprint": self.fingerprint,
+        }
+
+
+def make_plan(
+    profile: Profile, machine: Machine, engine: Engine, build: EngineBuild, options: PlanOptions
+) -> Plan:
+    """The plan for that profile on that machine with that engine build; refusals are findings, never raised."""
+    placement = place(profile, machine, options.gpus)
+    target = _planned(profile.target, options)
+    draft = _planned(profile.draft, options) if profile.draft and _speculates(profile) else None
+    served = profile.server.served_model_name or profile.target.repo or profile.name
+    command = engine.command(
+        EngineRequest(
+            profile=profile,
+            machine=machine,
+            build=build,
+            target_model=target.model,
+            draft_model=draft.model if draft else None,
+            origins=options.origins,
+            raw_args=options.raw_args,
+            target_facts=options.target_facts,
+            draft_facts=options.draft_facts,
+        )
+    )
+    plan = Plan(
+        profile=profile.name,
+        name=options.name or profile.name,
+        engine=engine.NAME,
+        engine_version=build.local_version or build.release,
+        runtime=options.runtime,
+        image=options.image or profile.engine.image if options.runtime == "docker" else None,
+        argv=(options.python, *command.module_argv),
+        env=command.env,
+        gpus=placement.gpus,
+        target=target,
+        draft=draft,
+        block_size=_block_size(profile, options) if draft else None,
+        draft_window_size=profile.speculative.draft_window_size if draft else None,
+        host=profile.server.host,
+        port=profile.server.port,
+        served_model_name=served,
+        timing=profile.timing,
+        endpoints=engine.endpoints(build.release),
+        translations=command.translations,
+        arguments=command.arguments,
+        findings=(*placement.findings, *command.findings),
+    )
+    return replace(plan, fingerprint=fingerprint(plan))
+
+
+def fingerprint(plan: Plan) -> str:
+    """A hash of what runs (argv, env, GPUs, models); equal fingerprints mean the same server."""
+    essence = [plan.argv, plan.env, plan.gpus, plan.target.revision, plan.draft and plan.draft.revision, plan.image]
+    return hashlib.sha256(json.dumps(essence).encode()).hexdigest()[:16]
+
+
+def _speculates(profile: Profile) -> bool:
+    return profile.speculative.algorithm is not Algorithm.NONE
+
+
+def _block_size(profile: Profile, options: PlanOptions) -> int | None:
+    trained = options.draft_facts.block_size if options.draft_facts else None
+    return profile.speculative.block_size or trained
+
+
+def _planned(ref: ModelRef, options: PlanOptions) -> PlannedModel:
+    model = options.model_paths.get(ref.label, ref.repo or ref.path or "")
+    return PlannedModel(repo=ref.repo, revision=ref.revision, path=ref.path, model=model)

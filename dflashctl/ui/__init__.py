@@ -1,0 +1,1 @@
+"""Rendering: a Report as text for people or as JSON for programs."""
