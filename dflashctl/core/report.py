@@ -74,7 +74,7 @@ def to_json(value: object) -> Json:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: to_json(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, dict) or hasattr(value, "items"):
-        return {str(key): to_json(item) for key, item in value.items()}  # type: ignore[attr-defined]
+        return {str(key): to_json(item) for key, item in value.items()}
     if isinstance(value, (tuple, list, frozenset, set)):
         return [to_json(item) for item in value]
     return str(value)

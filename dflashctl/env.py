@@ -1,0 +1,92 @@
+"""Env: the outside world as one object, wired lazily; tests replace any part of it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from dflashctl.core.progress import Progress
+    from dflashctl.ports.clock import Clock
+    from dflashctl.ports.engines import EngineProbe
+    from dflashctl.ports.hub import Hub
+    from dflashctl.ports.instances import Instances
+    from dflashctl.ports.machine import MachineProbe
+    from dflashctl.ports.profiles import ProfileStore
+    from dflashctl.ports.web import Web
+
+
+def _silent(_event: Progress) -> None:
+    """Drop progress, for callers that do not watch."""
+
+
+class Env:
+    """The parts are made at first use, so that a command pays only for what it touches.
+
+    `parts` replaces any of them by name: Env(machine=FakeMachine(...)).
+    """
+
+    def __init__(
+        self,
+        *,
+        environ: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        notify: Callable[[Progress], None] = _silent,
+        **parts: object,
+    ) -> None:
+        self.environ: Mapping[str, str] = dict(os.environ) if environ is None else environ
+        self.cwd = cwd or Path.cwd()
+        self.python = sys.executable
+        self.notify = notify
+        for name in parts:
+            if not isinstance(getattr(type(self), name, None), cached_property):
+                msg = f"Env has no part {name!r}"
+                raise TypeError(msg)
+        self.__dict__.update(parts)
+
+    @cached_property
+    def clock(self) -> Clock:
+        from dflashctl.edges.clock import SystemClock
+
+        return SystemClock()
+
+    @cached_property
+    def profiles(self) -> ProfileStore:
+        from dflashctl.edges.profile_store import FileProfileStore
+
+        return FileProfileStore(cwd=self.cwd, environ=self.environ)
+
+    @cached_property
+    def machine(self) -> MachineProbe:
+        from dflashctl.edges.machine_probe import SystemMachineProbe
+
+        return SystemMachineProbe(environ=self.environ)
+
+    @cached_property
+    def engines(self) -> EngineProbe:
+        from dflashctl.edges.engine_probe import InstalledEngines
+
+        return InstalledEngines(environ=self.environ)
+
+    @cached_property
+    def hub(self) -> Hub:
+        from dflashctl.edges.hub import HuggingFaceHub
+
+        return HuggingFaceHub(environ=self.environ)
+
+    @cached_property
+    def instances(self) -> Instances:
+        from dflashctl.edges.instances import FileInstances
+
+        return FileInstances(environ=self.environ)
+
+    @cached_property
+    def web(self) -> Web:
+        from dflashctl.edges.web import HttpWeb
+
+        return HttpWeb()
