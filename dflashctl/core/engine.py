@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from dflashctl.core.findings import Finding
     from dflashctl.core.machine import Machine
     from dflashctl.core.profile import Profile
-
-_NO_ORIGINS: Mapping[str, str] = MappingProxyType({})
-
 
 @dataclass(frozen=True, kw_only=True)
 class ModelFacts:
@@ -63,7 +59,7 @@ class EngineRequest:
     build: EngineBuild
     target_model: str
     draft_model: str | None = None
-    origins: Mapping[str, str] = _NO_ORIGINS
+    origins: Mapping[str, str] = field(default_factory=dict)
     raw_args: tuple[str, ...] = ()
     target_facts: ModelFacts | None = None
     draft_facts: ModelFacts | None = None

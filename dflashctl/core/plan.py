@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from types import MappingProxyType
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from dflashctl.core.engine import Argument, Endpoints, Engine, EngineBuild, EngineRequest, ModelFacts, Translation
@@ -17,9 +16,6 @@ from dflashctl.core.profile import Algorithm, ModelRef, Timing
 if TYPE_CHECKING:
     from dflashctl.core.machine import Machine
     from dflashctl.core.profile import Profile
-
-_NO_ORIGINS: Mapping[str, str] = MappingProxyType({})
-
 
 @dataclass(frozen=True, kw_only=True)
 class PlanOptions:
@@ -34,8 +30,8 @@ class PlanOptions:
     image: str | None = None
     gpus: tuple[str, ...] | None = None
     raw_args: tuple[str, ...] = ()
-    origins: Mapping[str, str] = _NO_ORIGINS
-    model_paths: Mapping[str, str] = _NO_ORIGINS
+    origins: Mapping[str, str] = field(default_factory=dict)
+    model_paths: Mapping[str, str] = field(default_factory=dict)
     target_facts: ModelFacts | None = None
     draft_facts: ModelFacts | None = None
 

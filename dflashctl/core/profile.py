@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping  # noqa: TC003 - read at run time by the loader
 from dataclasses import dataclass, field
 from enum import Enum
-from types import MappingProxyType
 
 COMMIT_LENGTH = 40
 BUILTIN = "builtin:"
@@ -170,9 +169,6 @@ class Expect:
     figures: tuple[Figure, ...] = ()
 
 
-_EMPTY: Mapping[str, str] = MappingProxyType({})
-
-
 @dataclass(frozen=True, kw_only=True)
 class Profile:
     """A whole profile; `name` is the file's name without its ending."""
@@ -188,7 +184,7 @@ class Profile:
     memory: Memory = field(default_factory=Memory)
     server: Server = field(default_factory=Server)
     timing: Timing = field(default_factory=Timing)
-    environment: Mapping[str, str] = _EMPTY
+    environment: Mapping[str, str] = field(default_factory=dict)
     requirements: Requirements = field(default_factory=Requirements)
     extra_args: tuple[str, ...] = ()
     expect: Expect = field(default_factory=Expect)

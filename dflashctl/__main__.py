@@ -1,0 +1,5 @@
+"""`python -m dflashctl`."""
+
+from dflashctl.main import main
+
+main()

@@ -1,0 +1,87 @@
+"""Run one command inside the boundary: every ending becomes a Report, and one place renders and exits."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from dflashctl.core.errors import DflashError, ExitCode, Interrupted
+from dflashctl.core.report import ErrorInfo, Outcome, Report, failure
+from dflashctl.env import Env
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from dflashctl.ui.screen import Screen
+
+
+def run_app(argv: Sequence[str], *, make_env: Callable[[Screen], Env] | None = None, screen: Screen | None = None) -> int:
+    """The exit code of the command line `argv`, after its report was shown on `screen`."""
+    from dflashctl.ui.screen import Screen
+
+    screen = screen or Screen.of(argv, out=sys.stdout, err=sys.stderr)
+    env = make_env(screen) if make_env else Env(notify=screen.notify)
+    try:
+        with screen:
+            report = _report(list(argv), env, screen)
+            screen.show(report)
+        return int(report.exit_code)
+    except BrokenPipeError:
+        return _closed_pipe()
+
+
+def _report(argv: list[str], env: Env, screen: Screen) -> Report:
+    from dflashctl.cli.app import UsageError, command_name, invoke
+
+    name = command_name(argv)
+    try:
+        return _last(invoke(argv, env), screen)
+    except UsageError as error:
+        return _usage(name, error)
+    except DflashError as error:
+        return failure(name, error)
+    except KeyboardInterrupt:
+        return failure(name, Interrupted("interrupted", hint="dflashctl status"))
+    except (BrokenPipeError, SystemExit):
+        raise
+    except Exception as error:  # noqa: BLE001 - the sanctioned place: a bug becomes a crash report
+        return _crash(name, argv, env, error)
+
+
+def _last(result: object, screen: Screen) -> Report:
+    """The report of a command; a live view yields several, each shown as it comes."""
+    if isinstance(result, Report):
+        return result
+    if result is None or isinstance(result, int):
+        return Report(command="help", exit_code=ExitCode(result or 0))
+    last = Report(command="")
+    for report in result:  # type: ignore[attr-defined]
+        if last.command:
+            screen.live(last)
+        last = report
+    return last
+
+
+def _usage(name: str, error: DflashError) -> Report:
+    info = ErrorInfo(message=error.message, hint=error.hint, exit_code=int(ExitCode.USAGE))
+    return Report(command=name, outcome=Outcome.FAILED, exit_code=ExitCode.USAGE, errors=(info,) if info.message else ())
+
+
+def _crash(name: str, argv: list[str], env: Env, error: Exception) -> Report:
+    from dflashctl.edges.crash_report import write_crash_report
+
+    path = write_crash_report(argv, env.environ, error)
+    info = ErrorInfo(
+        message=f"a bug in dflashctl: {type(error).__name__}: {error}",
+        hint=f"please report it with the file {path}",
+        exit_code=int(ExitCode.BUG),
+    )
+    return Report(command=name, outcome=Outcome.FAILED, exit_code=ExitCode.BUG, errors=(info,))
+
+
+def _closed_pipe() -> int:
+    """The reader of our output went away (`| head`): end quietly, as other tools do."""
+    import os
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 141

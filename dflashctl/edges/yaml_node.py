@@ -1,0 +1,106 @@
+"""YAML text into Nodes with line numbers; anchors, duplicate keys, custom tags and huge files are refused."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import yaml
+
+from dflashctl.core.errors import ProfileError
+from dflashctl.core.node import Node, Scalar
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+MAX_BYTES = 1 << 20
+MAX_DEPTH = 20
+_TAGS = {
+    "tag:yaml.org,2002:null",
+    "tag:yaml.org,2002:bool",
+    "tag:yaml.org,2002:int",
+    "tag:yaml.org,2002:float",
+    "tag:yaml.org,2002:str",
+}
+
+
+class _Loader(yaml.SafeLoader):
+    """SafeLoader under YAML 1.2's idea of true and false, so that `no` and `on` stay text."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, regexp) for tag, regexp in resolvers if tag not in ("tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:bool")]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"^(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF"))
+
+
+def parse(text: str, *, name: str) -> Node:
+    """The document in `text`; ProfileError names `name`, line and fix."""
+    if len(text) > MAX_BYTES:
+        raise ProfileError(f"{name}: larger than 1 MiB", hint="a profile is a page of YAML; is this the right file?")
+    try:
+        _refuse_aliases(text, name)
+        loader = _Loader(text)
+        try:
+            root = loader.get_single_node()
+            if root is None:
+                raise ProfileError(f"{name}: the file is empty", hint="dflashctl profile show reference")
+            return _convert(loader, root, name, 0)
+        finally:
+            loader.dispose()  # type: ignore[no-untyped-call]
+    except yaml.MarkedYAMLError as error:
+        raise _syntax(error, name) from error
+    except yaml.YAMLError as error:
+        raise ProfileError(f"{name}: not YAML: {error}", hint="dflashctl profile show reference") from error
+
+
+def parse_value(text: str, *, name: str) -> Node:
+    """A single value as `--set` gives it: YAML where it is YAML, else the text itself."""
+    try:
+        return parse(text, name=name)
+    except ProfileError:
+        return Node(where=name, scalar=text)
+
+
+def _refuse_aliases(text: str, name: str) -> None:
+    for token in yaml.scan(text, Loader=_Loader):
+        if isinstance(token, (yaml.AnchorToken, yaml.AliasToken, yaml.TagToken)):
+            line = token.start_mark.line + 1
+            raise ProfileError(
+                f"{name}:{line}: anchors, aliases and tags are not allowed in a profile",
+                hint="write the value out where it is needed",
+            )
+
+
+def _syntax(error: yaml.MarkedYAMLError, name: str) -> ProfileError:
+    mark = error.problem_mark or error.context_mark
+    place = f"{name}:{mark.line + 1}" if mark else name
+    return ProfileError(f"{place}: not valid YAML: {error.problem}", hint="dflashctl profile show reference")
+
+
+def _convert(loader: _Loader, node: yaml.Node, name: str, depth: int) -> Node:
+    where = f"{name}:{node.start_mark.line + 1}"
+    if depth > MAX_DEPTH:
+        raise ProfileError(f"{where}: nested more than {MAX_DEPTH} deep", hint="dflashctl profile show reference")
+    if isinstance(node, yaml.MappingNode):
+        return Node(where=where, fields=_fields(loader, node, name, depth))
+    if isinstance(node, yaml.SequenceNode):
+        return Node(where=where, items=tuple(_convert(loader, item, name, depth + 1) for item in node.value))
+    if node.tag not in _TAGS:
+        raise ProfileError(f"{where}: {node.value!r} is not a plain value", hint="put it in quotes")
+    value: Scalar = loader.construct_object(node)  # type: ignore[no-untyped-call]
+    return Node(where=where, scalar=value)
+
+
+def _fields(loader: _Loader, node: yaml.MappingNode, name: str, depth: int) -> tuple[tuple[str, Node], ...]:
+    fields: dict[str, Node] = {}
+    for key_node, value_node in node.value:
+        key: Hashable = loader.construct_object(key_node)  # type: ignore[no-untyped-call]
+        line = key_node.start_mark.line + 1
+        if not isinstance(key, str):
+            raise ProfileError(f"{name}:{line}: the key {key!r} is not text", hint="put it in quotes")
+        if key in fields:
+            raise ProfileError(f"{name}:{line}: the key {key!r} stands twice", hint="keep one of the two")
+        fields[key] = _convert(loader, value_node, name, depth + 1)
+    return tuple(fields.items())

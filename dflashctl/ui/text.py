@@ -1,0 +1,89 @@
+"""Text for people: the view of the command, then findings, errors and the next steps."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from typing import IO, TYPE_CHECKING
+
+from rich.console import Console
+from rich.text import Text
+
+from dflashctl.core.findings import Severity
+from dflashctl.ui.theme import MARKS, THEME
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from rich.console import RenderableType
+
+    from dflashctl.core.findings import Finding
+    from dflashctl.core.report import ErrorInfo, Report
+
+
+def console(stream: IO[str]) -> Console:
+    """A console on `stream`; no colour and no wrapping by guess when it is not a terminal."""
+    width = None if stream.isatty() else 160
+    return Console(file=stream, theme=THEME, highlight=False, soft_wrap=False, width=width, emoji=False, markup=False)
+
+
+def show(report: Report, *, out: IO[str], err: IO[str], verbose: bool = False) -> None:
+    """The whole report: the answer on `out`, the talk on `err`."""
+    answer, talk = console(out), console(err)
+    view = _view(report)
+    if view is not None and report.data is not None:
+        for renderable in view.render(report):
+            answer.print(renderable)
+    if not getattr(view, "SHOWS_FINDINGS", False):
+        for finding in report.findings:
+            if verbose or finding.severity is not Severity.OK:
+                talk.print(*finding_lines(finding), sep="\n")
+    for error in report.errors:
+        talk.print(*error_lines(error), sep="\n", soft_wrap=True)
+    _next_steps(report, talk)
+
+
+def show_live(report: Report, *, out: IO[str]) -> None:
+    """One frame of a live view; on a terminal it replaces the last one."""
+    answer = console(out)
+    if out.isatty():
+        answer.file.write("\x1b[H\x1b[J")
+    view = _view(report)
+    if view is not None:
+        for renderable in view.render(report):
+            answer.print(renderable)
+    out.flush()
+
+
+def finding_lines(finding: Finding) -> list[RenderableType]:
+    """Mark and summary, then the evidence and the fix, indented."""
+    mark, style = MARKS[finding.severity]
+    lines: list[RenderableType] = [Text.assemble((f"{mark} ", style), finding.summary)]
+    if finding.detail:
+        lines += [Text(f"    {line}", style="detail") for line in finding.detail.splitlines()]
+    if finding.fix:
+        lines.append(Text.assemble(("    fix: ", "hint"), finding.fix))
+    return lines
+
+
+def error_lines(error: ErrorInfo) -> list[RenderableType]:
+    lines: list[RenderableType] = [Text.assemble(("error: ", "error"), error.message)]
+    if error.detail:
+        lines += [Text(f"  {line}", style="detail") for line in error.detail.splitlines()]
+    if error.hint:
+        lines.append(Text.assemble(("hint: ", "hint"), error.hint))
+    return lines
+
+
+def _next_steps(report: Report, talk: Console) -> None:
+    hints = {error.hint for error in report.errors}
+    steps = [step for step in report.next_steps if step not in hints]
+    for step in steps:
+        talk.print(Text.assemble(("next: ", "hint"), step), soft_wrap=True)
+
+
+def _view(report: Report) -> ModuleType | None:
+    name = f"dflashctl.ui.views.{report.command.replace(' ', '_').replace('-', '_')}"
+    if not report.command or importlib.util.find_spec(name) is None:
+        return None
+    return importlib.import_module(name)

@@ -1,0 +1,1 @@
+"""One module per command: its data as renderables, the verdict first."""
