@@ -168,6 +168,7 @@ class Machine:
     """A host: GPUs by index, their links, the driver, and why GPUs are absent when they are.
 
     `gpu_problem` is the sentence to `gpu_absence`. `visible_devices` is CUDA_VISIBLE_DEVICES as it was set.
+    `gpus_unreadable` are GPUs that the driver counts but cannot open, with its reason.
     `driver_library_version` is that of the user-space library, `driver_version` that of the loaded module.
     """
 
@@ -179,6 +180,7 @@ class Machine:
     cuda_version: str | None = None
     gpu_absence: GpuAbsence | None = None
     gpu_problem: str | None = None
+    gpus_unreadable: tuple[str, ...] = ()
     visible_devices: str | None = None
     cpu_count: int | None = None
     memory_total_bytes: int | None = None

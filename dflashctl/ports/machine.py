@@ -7,12 +7,18 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dflashctl.core.machine import Machine
+    from dflashctl.core.machine import Gpu, Machine
 
 
 class MachineProbe(Protocol):
     def snapshot(self) -> Machine:
         """This host now; a missing driver or GPU is a state of the Machine (`gpu_problem`), not an error."""
+
+    def survey(self, python: str) -> Machine:
+        """`snapshot` with the host's facts and what the engine's interpreter `python` has installed."""
+
+    def activity(self) -> tuple[Gpu, ...]:
+        """The GPUs with only what changes while a server runs; empty without a driver."""
 
     def load(self, path: Path) -> Machine:
         """A saved machine (YAML or JSON); MachineError names the file, the place and the fix."""

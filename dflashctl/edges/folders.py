@@ -1,0 +1,111 @@
+"""The folders that weights and compiled kernels go to: space, file system, right to write, stale locks."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dflashctl.core.anonymous import shorten_home
+from dflashctl.core.host import Folder
+from dflashctl.edges.text_file import read_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+# torch.utils.cpp_extension holds a build by the mere presence of a file of this name; a killed build leaves it.
+_BATON = "lock"
+_STALE_AFTER_S = 900.0
+_SCAN_DEPTH = 4
+_SCAN_ENTRIES = 4000
+
+
+def read_folders(environ: Mapping[str, str]) -> tuple[Folder, ...]:
+    """The folders that an engine started in this environment would use."""
+    home = environ.get("HOME") or str(Path.home())
+    mounts = _mounts()
+    return tuple(_folder(kind, path, home, mounts) for kind, path in _places(environ, home))
+
+
+def weights_folder(environ: Mapping[str, str], home: str) -> str:
+    """Where huggingface_hub keeps models, by its own order of variables."""
+    base = environ.get("HF_HOME") or f"{environ.get('XDG_CACHE_HOME') or f'{home}/.cache'}/huggingface"
+    return environ.get("HF_HUB_CACHE") or environ.get("HUGGINGFACE_HUB_CACHE") or f"{base}/hub"
+
+
+def _places(environ: Mapping[str, str], home: str) -> list[tuple[str, str]]:
+    flashinfer = environ.get("FLASHINFER_WORKSPACE_BASE") or home
+    return [
+        ("weights", weights_folder(environ, home)),
+        ("triton", environ.get("TRITON_CACHE_DIR") or f"{environ.get('TRITON_HOME') or home}/.triton/cache"),
+        ("flashinfer", f"{flashinfer}/.cache/flashinfer"),
+        ("deep_gemm", environ.get("SGLANG_DG_CACHE_DIR") or f"{home}/.cache/deep_gemm"),
+        ("torch_extensions", environ.get("TORCH_EXTENSIONS_DIR") or f"{home}/.cache/torch_extensions"),
+        ("temporary", environ.get("TMPDIR") or "/tmp"),  # noqa: S108 - the place itself is asked about
+    ]
+
+
+def _folder(kind: str, path: str, home: str, mounts: list[tuple[str, str]]) -> Folder:
+    real = os.path.realpath(os.path.expanduser(path))
+    standing = _nearest(Path(real))
+    total = free = None
+    try:
+        info = os.statvfs(standing)
+        total, free = info.f_blocks * info.f_frsize, info.f_bavail * info.f_frsize
+    except OSError:
+        pass
+    return Folder(
+        kind=kind,
+        path=shorten_home(path, home),
+        free_bytes=free,
+        total_bytes=total,
+        file_system=_file_system(real, mounts),
+        writable=os.access(standing, os.W_OK | os.X_OK),
+        exists=str(standing) == real,
+        stale_locks=_stale_locks(Path(real)) if kind in {"flashinfer", "torch_extensions"} else 0,
+    )
+
+
+def _nearest(path: Path) -> Path:
+    """The folder itself or the first above it that exists."""
+    return next((folder for folder in (path, *path.parents) if folder.is_dir()), Path("/"))
+
+
+def _mounts() -> list[tuple[str, str]]:
+    """Mount points and file system types, longest first (proc(5), mountinfo)."""
+    found = []
+    for line in (read_text("/proc/self/mountinfo") or "").splitlines():
+        left, _, right = line.partition(" - ")
+        if right:
+            found.append((left.split()[4].replace("\\040", " "), right.split()[0]))
+    return sorted(found, key=lambda pair: len(pair[0]), reverse=True)
+
+
+def _file_system(path: str, mounts: list[tuple[str, str]]) -> str | None:
+    inside = (kind for point, kind in mounts if path == point or path.startswith(point.rstrip("/") + "/"))
+    return next(inside, None)
+
+
+def _stale_locks(root: Path) -> int:
+    newest = time.time() - _STALE_AFTER_S
+    return sum(1 for entry in _entries(root) if entry.name == _BATON and entry.stat().st_mtime < newest)
+
+
+def _entries(root: Path) -> Iterator[os.DirEntry[str]]:
+    """Files below `root`, bounded in depth and number so that a huge cache cannot hold up the quick part."""
+    folders, seen = [(str(root), 0)], 0
+    while folders and seen < _SCAN_ENTRIES:
+        folder, depth = folders.pop()
+        try:
+            with os.scandir(folder) as listing:
+                entries = list(listing)
+        except OSError:
+            continue
+        seen += len(entries)
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                if depth < _SCAN_DEPTH:
+                    folders.append((entry.path, depth + 1))
+            else:
+                yield entry

@@ -1,0 +1,182 @@
+"""SystemMachineProbe: this host's GPUs, kernel facts and engine software, and saved machines."""
+
+from __future__ import annotations
+
+import os
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dflashctl.core.absence import NvmlRefusal, Signs, absence
+from dflashctl.core.machine import Gpu, GpuAbsence, Machine
+from dflashctl.core.visibility import visibility
+from dflashctl.edges.host import container_kind, memory_total_bytes, read_host
+from dflashctl.edges.host_devices import pci_gpus
+from dflashctl.edges.kernel_log import key_of, read_xids
+from dflashctl.edges.machine_file import read_machine, write_machine
+from dflashctl.edges.nvml import NvmlRefused, nvml_session
+from dflashctl.edges.nvml_gpu import read_activity, read_gpu
+from dflashctl.edges.nvml_links import read_links
+from dflashctl.edges.software import read_software
+from dflashctl.edges.text_file import read_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dflashctl.core.machine import Link
+
+_VISIBLE = "CUDA_VISIBLE_DEVICES"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Gpus:
+    gpus: tuple[Gpu, ...] = ()
+    unreadable: tuple[str, ...] = ()
+    links: tuple[Link, ...] = ()
+    driver: str | None = None
+    cuda: str | None = None
+    refusal: NvmlRefusal | None = None
+
+
+class SystemMachineProbe:
+    """Implements ports.machine.MachineProbe; `nvml` replaces the pynvml module."""
+
+    def __init__(self, *, environ: Mapping[str, str] | None = None, nvml: Any = None) -> None:
+        self._environ = dict(os.environ) if environ is None else environ
+        self._nvml = nvml
+
+    def snapshot(self) -> Machine:
+        """GPUs, driver and links only: what placement needs."""
+        found = _read_gpus(self._nvml)
+        return self._machine(found)
+
+    def survey(self, python: str) -> Machine:
+        """`snapshot` with the host's facts and what the interpreter `python` has installed.
+
+        The parts wait for different things (the driver, /proc, another interpreter) and run side by side.
+        """
+        with ThreadPoolExecutor(max_workers=3) as pool:
+            software = pool.submit(read_software, python, self._environ)
+            log = pool.submit(read_xids)
+            found = _read_gpus(self._nvml)
+            buses = tuple(gpu.bus_id for gpu in found.gpus if gpu.bus_id)
+            host = read_host(self._environ, buses)
+            machine = self._machine(_with_xids(found, log.result()))
+            return replace(machine, host=host, software=software.result())
+
+    def activity(self) -> tuple[Gpu, ...]:
+        """The GPUs with only what changes while a server runs; empty when NVML cannot be opened."""
+        try:
+            with nvml_session(self._nvml) as lib:
+                return tuple(_active(lib, index) for index in range(lib.nvmlDeviceGetCount()))
+        except NvmlRefused:
+            return ()
+
+    def load(self, path: Path) -> Machine:
+        return read_machine(path)
+
+    def save(self, machine: Machine, path: Path) -> None:
+        write_machine(machine, path)
+
+    def _machine(self, found: _Gpus) -> Machine:
+        value = self._environ.get(_VISIBLE)
+        seen = visibility(value, found.gpus)
+        with_mig = {
+            gpu.index for gpu in found.gpus if {piece.uuid for piece in gpu.mig_slices} & set(seen.mig)
+        }
+        gpus = tuple(
+            replace(gpu, visible=gpu.index in seen.indices or gpu.index in with_mig) for gpu in found.gpus
+        )
+        cause, sentence = self._absence(found, gpus, value)
+        return Machine(
+            hostname=socket.gethostname(),
+            gpus=gpus,
+            links=found.links,
+            driver_version=_module_version() or found.driver,
+            driver_library_version=found.driver,
+            cuda_version=found.cuda,
+            gpu_absence=cause,
+            gpu_problem=sentence,
+            visible_devices=value,
+            cpu_count=len(os.sched_getaffinity(0)),
+            memory_total_bytes=memory_total_bytes(),
+            gpus_unreadable=found.unreadable,
+        )
+
+    def _absence(
+        self, found: _Gpus, gpus: tuple[Gpu, ...], value: str | None
+    ) -> tuple[GpuAbsence | None, str | None]:
+        if gpus and not any(gpu.visible for gpu in gpus):
+            return GpuAbsence.HIDDEN, f"{_VISIBLE}={value!r} hides all {len(gpus)} GPUs"
+        if gpus or found.unreadable:
+            return None, None
+        signs = Signs(
+            module_version=_module_version(),
+            pci_gpus=pci_gpus(),
+            device_files=len(list(Path("/dev").glob("nvidia[0-9]*"))),
+            in_container=container_kind(self._environ) != "none",
+        )
+        return absence(found.refusal or NvmlRefusal.NO_DEVICES, signs)
+
+
+def _read_gpus(nvml: Any) -> _Gpus:
+    try:
+        with nvml_session(nvml) as lib:
+            return _from_session(lib)
+    except NvmlRefused as refused:
+        return _Gpus(refusal=refused.refusal)
+
+
+def _from_session(lib: Any) -> _Gpus:
+    handles: dict[int, Any] = {}
+    unreadable = []
+    for index in range(lib.nvmlDeviceGetCount()):
+        try:
+            handles[index] = lib.nvmlDeviceGetHandleByIndex(index)
+        except lib.NVMLError as error:  # noqa: PERF203 - a GPU that fell off the bus must not hide the others
+            unreadable.append(f"GPU {index}: {error}")
+    return _Gpus(
+        gpus=tuple(read_gpu(lib, index, handle) for index, handle in handles.items()),
+        unreadable=tuple(unreadable),
+        links=read_links(lib, handles),
+        driver=_quietly(lib, "nvmlSystemGetDriverVersion"),
+        cuda=_cuda(_quietly(lib, "nvmlSystemGetCudaDriverVersion_v2")),
+    )
+
+
+def _active(lib: Any, index: int) -> Gpu:
+    handle = lib.nvmlDeviceGetHandleByIndex(index)
+    return Gpu(
+        index=index,
+        uuid=lib.nvmlDeviceGetUUID(handle),
+        name=lib.nvmlDeviceGetName(handle),
+        **read_activity(lib, handle),
+    )
+
+
+def _quietly(lib: Any, function: str) -> Any:
+    try:
+        return getattr(lib, function)()
+    except (lib.NVMLError, AttributeError):
+        return None
+
+
+def _cuda(number: int | None) -> str | None:
+    """NVML writes CUDA 13.0 as 13000."""
+    return None if number is None else f"{number // 1000}.{number % 1000 // 10}"
+
+
+def _module_version() -> str | None:
+    return read_text("/sys/module/nvidia/version")
+
+
+def _with_xids(found: _Gpus, log: dict[str, tuple[int, ...]] | None) -> _Gpus:
+    if log is None:
+        gpus = tuple(replace(gpu, unknown=(*gpu.unknown, "xids")) for gpu in found.gpus)
+    else:
+        gpus = tuple(
+            replace(gpu, xids=log.get(key_of(gpu.bus_id), ()) if gpu.bus_id else None) for gpu in found.gpus
+        )
+    return replace(found, gpus=gpus)
