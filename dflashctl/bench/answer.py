@@ -1,0 +1,152 @@
+"""One request's answer while it is read: head, framing, events, counts; no sockets here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dflashctl.bench.dechunk import Chunked, FramingError, Sized, UntilClose
+from dflashctl.bench.scan import ChatReader, GenerateReader, Reader, error_text, read_whole
+from dflashctl.bench.sse import Events
+from dflashctl.bench.tally import Tally
+
+if TYPE_CHECKING:
+    from array import array
+
+_HEAD_LIMIT = 65536
+_OK = 200
+
+
+class Head:
+    """Status line and the header fields that framing needs."""
+
+    __slots__ = ("chunked", "close", "event_stream", "length", "retry_after", "size", "status")
+
+    def __init__(self, raw: bytes, size: int) -> None:
+        """`raw` is the head without its blank line, `size` the bytes it took; raises FramingError."""
+        lines = raw.split(b"\r\n")
+        parts = lines[0].split(None, 2)
+        if len(parts) < 2 or not parts[0].startswith(b"HTTP/1.") or not parts[1].isdigit():  # noqa: PLR2004
+            raise FramingError(f"not an HTTP/1 status line: {lines[0][:60]!r}")
+        self.size = size
+        self.status = int(parts[1])
+        fields = {n.strip().lower(): v.strip() for n, _, v in (line.partition(b":") for line in lines[1:])}
+        self.chunked = fields.get(b"transfer-encoding", b"").lower().endswith(b"chunked")
+        length = fields.get(b"content-length")
+        self.length = int(length) if length is not None and length.isdigit() else None
+        connection = fields.get(b"connection", b"").lower()
+        self.close = connection == b"close" or (parts[0] == b"HTTP/1.0" and connection != b"keep-alive")
+        self.event_stream = fields.get(b"content-type", b"").startswith(b"text/event-stream")
+        self.retry_after = fields.get(b"retry-after", b"").decode("latin-1") or None
+
+
+def read_head(data: bytes) -> Head | None:
+    """The head at the start of `data` when it is whole; raises FramingError."""
+    end = data.find(b"\r\n\r\n")
+    if end < 0:
+        if len(data) > _HEAD_LIMIT:
+            raise FramingError(f"head of more than {_HEAD_LIMIT} bytes")
+        return None
+    return Head(data[:end], end + 4)
+
+
+class Answer:
+    """Feeds body bytes through framing and events into a Tally; `whole` once the body's end was seen."""
+
+    __slots__ = ("_body", "_events", "_framing", "_reader", "_streamed", "head", "tally", "whole")
+
+    def __init__(self, *, api: str, chunk_usage: bool, keep_text: bool) -> None:
+        self.tally = Tally(keep_text=keep_text)
+        self.head: Head | None = None
+        self.whole = False
+        self._framing: Chunked | Sized | UntilClose = UntilClose()
+        self._streamed = False
+        self._events = Events()
+        self._body: list[bytes] = []
+        self._reader: Reader = (
+            GenerateReader(self.tally)
+            if api == "generate"
+            else ChatReader(self.tally, chunk_usage=chunk_usage)
+        )
+
+    def begin(self, head: Head) -> None:
+        """The head is known: choose the framing."""
+        self.head = head
+        self._streamed = head.event_stream and head.status == _OK
+        if head.chunked:
+            self._framing = Chunked()
+        elif head.length is not None:
+            self._framing = Sized(head.length)
+            self.whole = head.length == 0
+
+    def feed(self, at_s: float, data: bytes) -> None:
+        """Bytes of the body that arrived at `at_s`."""
+        if self.tally.error is not None and self.tally.error[0] == "protocol":
+            return
+        try:
+            body = self._framing.feed(data)
+        except FramingError as problem:
+            self.tally.fail("protocol", str(problem))
+            return
+        if self._framing.done:
+            self.whole = True
+        if not body:
+            return
+        if self._streamed:
+            event = self._reader.event
+            for payload in self._events.feed(body):
+                event(at_s, payload)
+        else:
+            self._body.append(body)
+
+    def end(self, at_s: float, *, closed: bool) -> None:
+        """No more bytes will come (`closed`: the connection has ended); judge what was read."""
+        if closed and isinstance(self._framing, UntilClose):
+            self.whole = True
+        if self._streamed:
+            for payload in self._events.flush():
+                self._reader.event(at_s, payload)
+            self._reader.end()
+        elif self.head is not None and self.whole:
+            self._end_whole(self.head)
+        self._judge()
+
+    def _end_whole(self, head: Head) -> None:
+        body = b"".join(self._body)
+        if head.status == _OK:
+            read_whole(self.tally, body)
+        else:
+            self.tally.fail("status", _status_text(head, body))
+
+    def _judge(self) -> None:
+        tally = self.tally
+        if not self.whole:
+            tally.fail("closed", f"the answer ended early, after {tally.chunks} content chunks")
+        elif self._streamed and tally.finish_reason is None and not getattr(self._reader, "done", False):
+            tally.fail("closed", "the stream ended without a finish reason or [DONE]")
+        elif not (tally.chunks or tally.completion_tokens):
+            tally.fail("empty", "the answer has no content and no token count")
+
+
+def _status_text(head: Head, body: bytes) -> str:
+    """What an error answer says: its message if it is JSON, else its first bytes."""
+    text = body[:300].decode("utf-8", "replace").strip()
+    if body.startswith(b"{"):
+        import json
+
+        try:
+            found = json.loads(body)
+            text = error_text(found.get("error") or found)
+        except ValueError:
+            pass
+    after = f" (retry after {head.retry_after})" if head.retry_after else ""
+    return f"HTTP {head.status}{after}: {text}"
+
+
+def text_of(parts: list[str] | None) -> str | None:
+    """The kept text, None when it was not kept."""
+    return None if parts is None else "".join(parts)
+
+
+def floats(values: array[float]) -> bytes:
+    """The array as bytes of this machine, for the way to the parent process."""
+    return values.tobytes()

@@ -1,0 +1,107 @@
+"""Percentiles, means and intervals of samples; nothing about benchmarks."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+_PICKS = 2_000_000  # what one bootstrap may cost; big samples get by with fewer rounds
+
+
+@dataclass(frozen=True, kw_only=True)
+class Interval:
+    """A confidence interval of `level` (0.95 = 95 %)."""
+
+    low: float
+    high: float
+    level: float = 0.95
+
+
+@dataclass(frozen=True, kw_only=True)
+class Distribution:
+    """What is printed of a latency; every member in the unit of the samples."""
+
+    mean: float
+    p50: float
+    p90: float
+    p95: float
+    p99: float
+
+
+def percentile(ordered: Sequence[float], share: float) -> float:
+    """The value below which `share` (0..1) of the sorted samples lie, by linear interpolation.
+
+    The same rule as numpy's default ("linear"): rank = share * (n - 1). ValueError for no samples.
+    """
+    if not ordered:
+        raise ValueError("no samples")
+    rank = share * (len(ordered) - 1)
+    below = math.floor(rank)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (ordered[above] - ordered[below]) * (rank - below)
+
+
+def mean(samples: Sequence[float]) -> float:
+    """The arithmetic mean; ValueError for no samples."""
+    if not samples:
+        raise ValueError("no samples")
+    return math.fsum(samples) / len(samples)
+
+
+def distribution(samples: Sequence[float], *, scale: float = 1.0) -> Distribution | None:
+    """Mean and percentiles of the samples times `scale`; None for no samples."""
+    if not samples:
+        return None
+    ordered = sorted(samples)
+    p50, p90, p95, p99 = (percentile(ordered, share) * scale for share in (0.50, 0.90, 0.95, 0.99))
+    return Distribution(mean=mean(ordered) * scale, p50=p50, p90=p90, p95=p95, p99=p99)
+
+
+def bootstrap(
+    count: int,
+    statistic: Callable[[Sequence[int]], float],
+    *,
+    rounds: int = 2000,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Interval | None:
+    """The percentile bootstrap interval of `statistic`, which gets `count` drawn indices (with repeats).
+
+    Requests are the unit drawn, so ratios of sums keep their pairs together. None below two samples.
+    """
+    if count < 2:  # noqa: PLR2004
+        return None
+    random = Random(seed)  # noqa: S311 - a repeatable draw is the point
+    population = range(count)
+    rounds = max(200, min(rounds, _PICKS // count))
+    values = sorted(statistic(random.choices(population, k=count)) for _ in range(rounds))
+    tail = (1 - level) / 2
+    return Interval(low=percentile(values, tail), high=percentile(values, 1 - tail), level=level)
+
+
+def mean_interval(samples: Sequence[float], *, level: float = 0.95, seed: int = 0) -> Interval | None:
+    """The bootstrap interval of the mean."""
+    return bootstrap(
+        len(samples), lambda picks: sum(samples[i] for i in picks) / len(picks), level=level, seed=seed
+    )
+
+
+def percentile_interval(samples: Sequence[float], share: float) -> Interval | None:
+    """The 95 % interval of a percentile from order statistics (binomial, normal approximation).
+
+    Conover, Practical Nonparametric Statistics, 3.2. None below two samples; the ends are samples, so that
+    a tail percentile of few samples honestly reaches to the largest one.
+    """
+    count = len(samples)
+    if count < 2:  # noqa: PLR2004
+        return None
+    ordered = sorted(samples)
+    spread = 1.959964 * math.sqrt(count * share * (1 - share))
+    low = max(0, math.ceil(count * share - spread) - 1)
+    high = min(count - 1, math.ceil(count * share + spread) - 1)
+    return Interval(low=ordered[min(low, high)], high=ordered[high])
