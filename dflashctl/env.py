@@ -49,6 +49,12 @@ class Env:
                 raise TypeError(msg)
         self.__dict__.update(parts)
 
+    def shipped(self, kind: str, name: str) -> Path:
+        """A file that ships with dflashctl: `kind` is profiles, templates or completions."""
+        from dflashctl.edges.shipped import shipped_folder
+
+        return shipped_folder(kind) / name
+
     @cached_property
     def clock(self) -> Clock:
         from dflashctl.edges.clock import SystemClock

@@ -12,6 +12,7 @@ from dflashctl.core.errors import ProfileError
 from dflashctl.core.load import Problem, load
 from dflashctl.core.profile import BUILTIN, Profile
 from dflashctl.core.profile_rules import profile_problems
+from dflashctl.edges.shipped import shipped_folder
 from dflashctl.ports.profiles import LoadedProfile, ProfileFile
 
 if TYPE_CHECKING:
@@ -21,13 +22,6 @@ if TYPE_CHECKING:
 
 REFERENCE = "reference"
 _ENDINGS = (".yaml", ".yml")
-
-
-def shipped_folder(kind: str) -> Path:
-    """Where shipped files of `kind` lie: inside an installed package, or beside it in a checkout."""
-    package = Path(__file__).resolve().parent.parent
-    installed = package / "shipped" / kind
-    return installed if installed.is_dir() else package.parent / kind
 
 
 class FileProfileStore:
@@ -44,7 +38,9 @@ class FileProfileStore:
                     found[path.stem] = ProfileFile(name=path.stem, path=path, origin=origin)
                 elif path.resolve() != old.path.resolve():
                     shadows = (*old.shadows, path)
-                    found[path.stem] = ProfileFile(name=old.name, path=old.path, origin=old.origin, shadows=shadows)
+                    found[path.stem] = ProfileFile(
+                        name=old.name, path=old.path, origin=old.origin, shadows=shadows
+                    )
         return tuple(sorted(found.values(), key=lambda f: f.name))
 
     def find(self, name: str) -> ProfileFile:
@@ -77,7 +73,8 @@ class FileProfileStore:
         file = self.find(name)
         if file.name == REFERENCE and file.origin == "shipped":
             raise ProfileError(
-                "'reference' is the commented schema, not a profile to run", hint="dflashctl profile show reference"
+                "'reference' is the commented schema, not a profile to run",
+                hint="dflashctl profile show reference",
             )
         root = parse(self.read_text(file), name=_short(file.path, self._cwd))
         root, origins = _overridden(root, overrides)
@@ -98,7 +95,9 @@ class FileProfileStore:
         explicit = self._environ.get("DFLASHCTL_CONFIG_DIR")
         if explicit:
             return Path(explicit)
-        base = self._environ.get("XDG_CONFIG_HOME") or str(Path(self._environ.get("HOME", "~")).expanduser() / ".config")
+        base = self._environ.get("XDG_CONFIG_HOME") or str(
+            Path(self._environ.get("HOME", "~")).expanduser() / ".config"
+        )
         return Path(base) / "dflashctl"
 
     def _file(self, path: Path, name: str) -> ProfileFile:
@@ -111,7 +110,9 @@ class FileProfileStore:
     def _no_such(self, name: str) -> ProfileError:
         names = [f.name for f in self.list() if f.name != REFERENCE]
         near = get_close_matches(name, names, n=3, cutoff=0.4)
-        advice = f"did you mean {' or '.join(repr(n) for n in near)}?" if near else f"there are {', '.join(names)}"
+        advice = (
+            f"did you mean {' or '.join(repr(n) for n in near)}?" if near else f"there are {', '.join(names)}"
+        )
         return ProfileError(f"there is no profile {name!r}; {advice}", hint="dflashctl profile list")
 
 

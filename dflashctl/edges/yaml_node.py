@@ -29,16 +29,24 @@ class _Loader(yaml.SafeLoader):
 
 
 _Loader.yaml_implicit_resolvers = {
-    first: [(tag, regexp) for tag, regexp in resolvers if tag not in ("tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:bool")]
+    first: [
+        (tag, regexp)
+        for tag, regexp in resolvers
+        if tag not in ("tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:bool")
+    ]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
-_Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"^(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF"))
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:bool", re.compile(r"^(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF")
+)
 
 
 def parse(text: str, *, name: str) -> Node:
     """The document in `text`; ProfileError names `name`, line and fix."""
     if len(text) > MAX_BYTES:
-        raise ProfileError(f"{name}: larger than 1 MiB", hint="a profile is a page of YAML; is this the right file?")
+        raise ProfileError(
+            f"{name}: larger than 1 MiB", hint="a profile is a page of YAML; is this the right file?"
+        )
     try:
         _refuse_aliases(text, name)
         loader = _Loader(text)
@@ -58,9 +66,16 @@ def parse(text: str, *, name: str) -> Node:
 def parse_value(text: str, *, name: str) -> Node:
     """A single value as `--set` gives it: YAML where it is YAML, else the text itself."""
     try:
-        return parse(text, name=name)
+        return _at(parse(text, name=name), name)
     except ProfileError:
         return Node(where=name, scalar=text)
+
+
+def _at(node: Node, where: str) -> Node:
+    """`node` without line numbers: an option has one line only."""
+    items = tuple(_at(item, where) for item in node.items) if node.items is not None else None
+    fields = tuple((key, _at(item, where)) for key, item in node.fields) if node.fields is not None else None
+    return Node(where=where, scalar=node.scalar, items=items, fields=fields)
 
 
 def _refuse_aliases(text: str, name: str) -> None:
@@ -82,7 +97,9 @@ def _syntax(error: yaml.MarkedYAMLError, name: str) -> ProfileError:
 def _convert(loader: _Loader, node: yaml.Node, name: str, depth: int) -> Node:
     where = f"{name}:{node.start_mark.line + 1}"
     if depth > MAX_DEPTH:
-        raise ProfileError(f"{where}: nested more than {MAX_DEPTH} deep", hint="dflashctl profile show reference")
+        raise ProfileError(
+            f"{where}: nested more than {MAX_DEPTH} deep", hint="dflashctl profile show reference"
+        )
     if isinstance(node, yaml.MappingNode):
         return Node(where=where, fields=_fields(loader, node, name, depth))
     if isinstance(node, yaml.SequenceNode):

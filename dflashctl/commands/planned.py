@@ -1,0 +1,168 @@
+"""From the command line's options to a Plan: the gathering that up, explain, doctor and render share."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from dflashctl.core.assumed import assumed_machine
+from dflashctl.core.engine import EngineBuild
+from dflashctl.core.errors import EngineError, UsageProblem
+from dflashctl.core.findings import Finding, Severity
+from dflashctl.core.machine import Machine
+from dflashctl.core.plan import Plan, PlanOptions, make_plan
+from dflashctl.core.profile import EngineName
+from dflashctl.engines import ENGINES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from dflashctl.core.engine import Engine, ModelFacts
+    from dflashctl.core.options import PlanRequest
+    from dflashctl.core.profile import ModelRef, Profile
+    from dflashctl.env import Env
+    from dflashctl.ports.profiles import LoadedProfile
+
+PYTHON_VARIABLE = "DFLASHCTL_ENGINE_PYTHON"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planned:
+    """The plan and all that it was made from."""
+
+    loaded: LoadedProfile
+    machine: Machine
+    build: EngineBuild
+    plan: Plan
+
+    @property
+    def profile(self) -> Profile:
+        return self.loaded.profile
+
+
+def planned(env: Env, request: PlanRequest) -> Planned:
+    """The plan for `request`; raises what cannot even be planned, refusals are in plan.findings."""
+    overrides = tuple(_checked(request))
+    loaded = env.profiles.load(request.profile, overrides)
+    engine = ENGINES[loaded.profile.engine.name.value]
+    python = _python(env, request, loaded.profile)
+    build, build_findings = _build(env, request, loaded.profile, engine, python)
+    machine, machine_findings = _machine(env, request, loaded.profile)
+    facts = _facts(env, loaded)
+    plan = make_plan(
+        loaded.profile,
+        machine,
+        engine,
+        build,
+        PlanOptions(
+            name=request.name,
+            python=python,
+            runtime=request.runtime,
+            image=request.image,
+            gpus=_gpu_keys(request.gpus),
+            raw_args=request.raw_args,
+            origins=loaded.origins,
+            model_paths=_model_paths(env, loaded),
+            target_facts=facts.get("target"),
+            draft_facts=facts.get("draft"),
+        ),
+    )
+    plan = replace(plan, findings=(*build_findings, *machine_findings, *plan.findings))
+    return Planned(loaded=loaded, machine=machine, build=build, plan=plan)
+
+
+def _checked(request: PlanRequest) -> list[tuple[str, str, str]]:
+    for word in request.sets:
+        path, equals, _ = word.partition("=")
+        if not equals or not path or "" in path.split("."):
+            raise UsageProblem(
+                f"--set {word!r} is not of the form section.key=value", hint="--set memory.static_fraction=0.85"
+            )
+    return list(request.overrides())
+
+
+def _gpu_keys(text: str | None) -> tuple[str, ...] | None:
+    return None if text is None else tuple(key.strip() for key in text.split(",") if key.strip())
+
+
+def _python(env: Env, request: PlanRequest, profile: Profile) -> str:
+    if profile.engine.name is EngineName.REFERENCE:
+        return env.python
+    if request.runtime == "docker":
+        return "python3"
+    given = request.python or env.environ.get(PYTHON_VARIABLE) or profile.engine.python
+    return os.path.expanduser(given) if given else env.python
+
+
+def _build(
+    env: Env, request: PlanRequest, profile: Profile, engine: Engine, python: str
+) -> tuple[EngineBuild, tuple[Finding, ...]]:
+    if profile.engine.name is EngineName.REFERENCE:
+        return EngineBuild(release=engine.NEWEST_RELEASE, python=python, installed=True), ()
+    if request.engine_version is not None:
+        if not request.dry_run:
+            raise UsageProblem(
+                "--engine-version judges a release without having it; a real start runs the engine that is installed",
+                hint=f"dflashctl up {request.profile} --dry-run --engine-version {request.engine_version}",
+            )
+        return EngineBuild(release=request.engine_version, python=python), ()
+    found = env.engines.find(python=python) if request.runtime == "process" else None
+    if found is not None:
+        return found, ()
+    if request.dry_run or request.runtime == "docker":
+        return EngineBuild(release=engine.NEWEST_RELEASE, python=python), (_not_installed(engine, python),)
+    raise EngineError(
+        f"SGLang is not installed for {python}",
+        hint=f"{engine.install_hint(engine.NEWEST_RELEASE)}   (or name its interpreter: --python PATH; "
+        "`dflashctl up tiny-cpu` needs no engine)",
+    )
+
+
+def _not_installed(engine: Engine, python: str) -> Finding:
+    return Finding(
+        id="engine_not_installed",
+        severity=Severity.NOTE,
+        summary=f"SGLang is not installed for {python}: planned for the newest known release, {engine.NEWEST_RELEASE}",
+        fix="--engine-version V plans for another release",
+    )
+
+
+def _machine(env: Env, request: PlanRequest, profile: Profile) -> tuple[Machine, tuple[Finding, ...]]:
+    if request.machine is not None:
+        return env.machine.load(env.cwd / request.machine), ()
+    if profile.requirements.gpus == 0:
+        return Machine(), ()
+    machine = env.machine.snapshot()
+    if machine.gpus or not request.dry_run:
+        return machine, ()
+    assumed = assumed_machine(profile.requirements)
+    what = f"{len(assumed.gpus)}x {assumed.gpus[0].name}" if assumed.gpus else "no GPU"
+    note = Finding(
+        id="machine_assumed",
+        severity=Severity.NOTE,
+        summary=f"this machine has no GPU: planned for the machine that the profile requires ({what})",
+        fix="--machine FILE plans for a saved machine",
+    )
+    return assumed, (note,)
+
+
+def _models(profile: Profile) -> Mapping[str, ModelRef]:
+    models = {"target": profile.target}
+    return {**models, "draft": profile.draft} if profile.draft is not None else models
+
+
+def local_folders(env: Env, loaded: LoadedProfile) -> Mapping[str, Path]:
+    """Folder of each model (by label) that the profile names by path."""
+    refs = _models(loaded.profile).values()
+    return {ref.label: env.profiles.model_path(loaded.file, ref.path) for ref in refs if ref.path is not None}
+
+
+def _model_paths(env: Env, loaded: LoadedProfile) -> Mapping[str, str]:
+    return {label: str(folder) for label, folder in local_folders(env, loaded).items()}
+
+
+def _facts(env: Env, loaded: LoadedProfile) -> Mapping[str, ModelFacts | None]:
+    """What the models' configs say, where they are here already; nothing is fetched for it."""
+    return {}
