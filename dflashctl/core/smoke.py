@@ -1,0 +1,104 @@
+"""Proofs on a live server: their outcome, and what a server says about itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from dflashctl.core.errors import CheckFailed
+from dflashctl.core.replies import integer, mapping, text, values
+
+
+class ProofStatus(str, Enum):
+    PASS = "pass"  # noqa: S105 - not a password
+    FAIL = "fail"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proof:
+    """One proof's outcome: `why` is one sentence, `evidence` holds what a person needs to judge a failure."""
+
+    id: str
+    title: str
+    status: ProofStatus
+    why: str
+    evidence: tuple[str, ...] = ()
+    elapsed_s: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Passed:
+    """What a proof returns when it holds; `note` is what was seen."""
+
+    note: str
+    evidence: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Skipped:
+    """What a proof returns when it finds that it cannot judge this server."""
+
+    reason: str
+
+
+class ProofFailed(CheckFailed):
+    """The server does not do what the proof asks; `evidence` as in Proof."""
+
+    def __init__(self, message: str, *, evidence: tuple[str, ...] = (), hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.evidence = evidence
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerFacts:
+    """What a server says about itself; None is "it does not say". `model` is the name that requests use.
+
+    `speculates` is None when the server has no /server_info. `block_size` counts the newest token.
+    """
+
+    base_url: str
+    model: str | None = None
+    models: tuple[str, ...] = ()
+    roots: tuple[str, ...] = ()
+    max_model_len: int | None = None
+    described: bool = False
+    version: str | None = None
+    speculative_algorithm: str | None = None
+    block_size: int | None = None
+    per_request_speculation: bool = False
+    reasoning_parser: str | None = None
+    tool_call_parser: str | None = None
+    grammar_backend: str | None = None
+
+    @property
+    def speculates(self) -> bool | None:
+        return bool(self.speculative_algorithm) if self.described else None
+
+
+def read_facts(base_url: str, models: object, server_info: object) -> ServerFacts:
+    """Facts from the parsed bodies of /v1/models and /server_info; either may be None or of any shape."""
+    entries = tuple(mapping(entry) for entry in values(mapping(models).get("data")))
+    info = mapping(server_info)
+    block = integer(info.get("speculative_num_draft_tokens"))
+    return ServerFacts(
+        base_url=base_url,
+        model=next((text(entry.get("id")) for entry in entries), None),
+        models=tuple(str(entry.get("id")) for entry in entries),
+        roots=tuple(str(entry["root"]) for entry in entries if entry.get("root")),
+        max_model_len=next((integer(entry.get("max_model_len")) for entry in entries), None),
+        described=bool(info),
+        version=text(info.get("version")),
+        speculative_algorithm=_set(info.get("speculative_algorithm")),
+        block_size=block or integer(info.get("speculative_dflash_block_size")),
+        per_request_speculation=info.get("per_request_speculation") is True,
+        reasoning_parser=_set(info.get("reasoning_parser")),
+        tool_call_parser=_set(info.get("tool_call_parser")),
+        grammar_backend=_set(info.get("grammar_backend")),
+    )
+
+
+def _set(value: object) -> str | None:
+    """The word, None for absent, empty and "none" in any spelling."""
+    word = text(value)
+    return word if word and word.lower() != "none" else None

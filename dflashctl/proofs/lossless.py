@@ -1,0 +1,85 @@
+"""Speculation does not change greedy text, beyond the engine's own noise and near ties."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dflashctl.core.lossless import Lossless, PromptVerdict, Verdict, judge
+from dflashctl.core.smoke import Passed, ProofFailed, Skipped
+from dflashctl.proofs.generation import greedy
+from dflashctl.proofs.prompts import losslessness_prompts
+
+if TYPE_CHECKING:
+    from dflashctl.proofs.client import Client
+    from dflashctl.proofs.prompts import Prompt
+
+ID = "lossless"
+TITLE = "gives the same text as without speculation"
+QUICK = True
+_RUNS = 2  # the same setting twice shows the noise
+
+
+def applies(client: Client) -> str | None:
+    if client.facts.speculates is False:
+        return "the server does not speculate"
+    if client.reference is None:
+        return "needs texts without speculation: --against-no-spec, --against URL or --reference FILE"
+    return None
+
+
+def run(client: Client) -> Passed | Skipped:
+    found = [verdict for prompt in losslessness_prompts() if (verdict := _judge(client, prompt))]
+    if not found:
+        return Skipped(reason="the reference knows none of the prompts")
+    result = Lossless(prompts=tuple(found))
+    if result.faults:
+        worst = result.faults[0]
+        raise ProofFailed(
+            f"{len(result.faults)} of {len(found)} texts differ from those without speculation, "
+            f"first prompt {worst.prompt_id} at character {worst.divergence.at_character if worst.divergence else 0}",
+            evidence=tuple(line for fault in result.faults for line in evidence(fault)),
+            hint="confident divergences are faults of the verify step: report them with engine release and backends",
+        )
+    return Passed(note=_summary(client, result), evidence=tuple(_excuses(result)))
+
+
+def _judge(client: Client, prompt: Prompt) -> PromptVerdict | None:
+    reference = client.reference.generations(prompt) if client.reference else ()
+    if not reference:
+        return None
+    speculative = tuple(greedy(client, prompt) for _ in range(_RUNS))
+    return judge(prompt.id, speculative, reference, client.expected.near_tie_nats)
+
+
+def _summary(client: Client, result: Lossless) -> str:
+    label = client.reference.label if client.reference else "?"
+    excused = result.count(Verdict.NEAR_TIE) + result.count(Verdict.NOISE)
+    rest = f", {excused} excused as near ties or noise" if excused else ""
+    return (
+        f"{result.count(Verdict.EQUAL)} of {len(result.prompts)} texts equal{rest}; "
+        f"noise floor {result.noise_floor:.0%}; against {label}"
+    )
+
+
+def _excuses(result: Lossless) -> list[str]:
+    return [line for found in result.prompts if found.divergence for line in evidence(found)]
+
+
+def evidence(found: PromptVerdict) -> tuple[str, ...]:
+    """The divergence of one prompt in words: where, how sure the reference was, and both continuations."""
+    divergence = found.divergence
+    if divergence is None:
+        return ()
+    margin = "unknown" if divergence.margin_nats is None else f"{divergence.margin_nats:.3f} nats"
+    second = {True: ", the second choice", False: ", not even the second choice", None: ""}[
+        divergence.second_best
+    ]
+    where = f"character {divergence.at_character}"
+    if divergence.token_index is not None:
+        where += f", token {divergence.token_index}"
+    return (
+        f"{found.prompt_id}: {found.verdict.value} at {where}, margin {margin}{second}"
+        + (", differs from itself too" if found.noisy else ""),
+        f"  with speculation:    {divergence.with_speculation!r}",
+        f"  without speculation: {divergence.without_speculation!r}",
+    )
