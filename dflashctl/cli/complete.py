@@ -30,9 +30,9 @@ def _profiles() -> set[str]:
 
 
 def _instances() -> set[str]:
-    from dflashctl.edges.state_root import state_root
+    from dflashctl.edges.places import state_folder
 
-    return set(_names(os.path.join(state_root(os.environ), "v1", "instances")))
+    return set(_names(os.path.join(state_folder(os.environ), "v1", "instances")))
 
 
 def _names(folder: str) -> list[str]:
