@@ -142,7 +142,8 @@ def attend(queries: Array, keys: Array, values: Array, *, causal: bool) -> Array
         scores.reshape(groups, share, count, visible)[..., visible - count :] += _ahead(count)
     scores -= np.maximum.reduce(scores, axis=-1, keepdims=True)
     np.exp(scores, out=scores)
-    mixed: Array = (scores @ values) / np.add.reduce(scores, axis=-1, keepdims=True)
+    total: Array = np.add.reduce(scores, axis=-1, keepdims=True)
+    mixed: Array = (scores @ values) / total
     mixed = mixed.reshape(groups, share, count, width).transpose(2, 0, 1, 3)
     return mixed.reshape(count, heads * width)
 

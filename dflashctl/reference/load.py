@@ -109,7 +109,7 @@ def _load_draft(
     architecture = config.model.architecture
     log.say(f"Load weight end. elapsed={time.monotonic() - begin:.2f} s, type={architecture}")
     if size != config.block_size:
-        log.warn(
+        log.caution(
             f"DFLASH block size mismatch: using speculative_num_draft_tokens={size} "
             f"but draft config block_size={config.block_size}."
         )

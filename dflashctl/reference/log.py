@@ -18,7 +18,7 @@ class Log:
         """Write ordinary progress."""
         self._write("info", text)
 
-    def warn(self, text: str) -> None:
+    def caution(self, text: str) -> None:
         """Write something that works but was probably not meant."""
         self._write("warning", text)
 
