@@ -31,7 +31,8 @@ def run_app(argv: Sequence[str], *, make_env: Callable[[Screen], Env] | None = N
 
 
 def _report(argv: list[str], env: Env, screen: Screen) -> Report:
-    from dflashctl.cli.app import UsageError, command_name, invoke
+    from dflashctl.cli.app import UsageError, invoke
+    from dflashctl.cli.table import command_name
 
     name = command_name(argv)
     try:

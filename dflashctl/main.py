@@ -18,11 +18,9 @@ def run(argv: list[str]) -> int:
 
         sys.stdout.write(f"dflashctl {__version__}\n")
         return 0
-    if argv in ([], ["--help"], ["-h"]):
-        from dflashctl.cli.stored_help import TOP_LEVEL
-
-        sys.stdout.write(TOP_LEVEL)
-        return 0 if argv else 2
+    if (text := _help(argv)) is not None:
+        sys.stdout.write(text)
+        return 0 if any(word in _HELP_WORDS for word in argv) else 2
     if argv[0] == "__complete":
         from dflashctl.cli.complete import complete
 
@@ -36,3 +34,24 @@ def run(argv: list[str]) -> int:
     from dflashctl.boundary import run_app
 
     return run_app(argv)
+
+
+_HELP_WORDS = ("--help", "-h")
+
+
+def _help(argv: list[str]) -> "str | None":
+    """The stored help that was asked for, or that a group without a command gets; None when it is a real call."""
+    words = argv[: argv.index("--")] if "--" in argv else argv
+    asked = any(word in _HELP_WORDS for word in words)
+    if not asked and len(words) > 1:
+        return None
+    from dflashctl.cli.stored_help import HELP
+    from dflashctl.cli.table import GROUPS
+
+    if not asked:
+        return HELP[words[0] if words else ""] if not words or words[0] in GROUPS else None
+    for length in (2, 1, 0):
+        text = HELP.get(" ".join(words[:length]))
+        if text is not None and (length or words[0] in _HELP_WORDS):
+            return text
+    return None

@@ -6,91 +6,90 @@ Uses only what Typer's public objects carry: the callbacks' signatures and the d
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, get_args, get_origin
 
-import typer
-
-from dflashctl.cli.app import ENTRIES, build
+from dflashctl.cli.app import callback
+from dflashctl.cli.table import ENTRIES, GROUPS
 
 
 @dataclass(frozen=True, kw_only=True)
 class OptionInfo:
-    """`names` as typed, `metavar` None for a switch."""
+    """`names` as typed, `metavar` None for a switch, `panel` the heading it stands under."""
 
     names: tuple[str, ...]
     metavar: str | None
     help: str
+    panel: str = "Options"
 
 
 @dataclass(frozen=True, kw_only=True)
 class CommandInfo:
-    """`words` are the command's words; `argument` is the metavar of its positional argument."""
+    """`words` are the command's words; `argument` is the metavar of its positional argument.
+
+    `help` is the first sentence of `text`, which is the whole docstring.
+    """
 
     words: tuple[str, ...]
     help: str
+    text: str = ""
     options: tuple[OptionInfo, ...] = ()
     argument: str | None = None
+    argument_help: str = ""
     children: tuple[CommandInfo, ...] = ()
 
 
 def commands() -> tuple[CommandInfo, ...]:
-    """Every command, in the order of the help text."""
-    app = build()
-    plain = {c.name: c.callback for c in app.registered_commands}
-    groups = {g.name: g.typer_instance for g in app.registered_groups}
-    return tuple(
-        _group(entry.name, groups[entry.name]) if entry.group else _command((entry.name,), plain[entry.name])
-        for entry in ENTRIES
-    )
+    """Every command, in the order of the help text; groups with their commands as children."""
+    infos = [_command(entry.words, callback(entry)) for entry in ENTRIES]
+    first_words = dict.fromkeys(entry.words[0] for entry in ENTRIES)
+    return tuple(_gathered(word, [info for info in infos if info.words[0] == word]) for word in first_words)
 
 
-def _group(name: str, group: typer.Typer | None) -> CommandInfo:
-    assert group is not None
-    children = tuple(
-        _command((name, c.name or _dashed(c.callback)), c.callback) for c in group.registered_commands
-    )
-    own = group.registered_callback.callback if group.registered_callback else None
-    described = _command((name,), own) if own else CommandInfo(words=(name,), help=str(group.info.help or ""))
-    return CommandInfo(
-        words=described.words,
-        help=described.help,
-        options=described.options,
-        argument=described.argument,
-        children=children,
-    )
+def _gathered(word: str, infos: list[CommandInfo]) -> CommandInfo:
+    own = next((info for info in infos if len(info.words) == 1), CommandInfo(words=(word,), help=GROUPS.get(word, "")))
+    return replace(own, children=tuple(info for info in infos if len(info.words) > 1))
 
 
-def _dashed(callback: Any) -> str:
-    return str(callback.__name__).replace("_", "-")
-
-
-def _command(words: tuple[str, ...], callback: Any) -> CommandInfo:
+def _command(words: tuple[str, ...], function: Any) -> CommandInfo:
     options: list[OptionInfo] = []
-    argument = None
-    for parameter in inspect.signature(callback, eval_str=True).parameters.values():
+    argument, argument_help = None, ""
+    for parameter in inspect.signature(function, eval_str=True).parameters.values():
         declared = _declared(parameter)
         if declared is None:
             continue
         if "ArgumentInfo" in type(declared).__name__:
-            argument = str(declared.metavar or parameter.name.upper())
+            optional = parameter.default is not inspect.Parameter.empty
+            name = str(declared.metavar or parameter.name.upper())
+            argument, argument_help = f"[{name}]" if optional else name, str(declared.help or "")
         else:
             options.append(_option(parameter, declared))
-    return CommandInfo(words=words, help=_first_line(callback.__doc__), options=tuple(options), argument=argument)
+    text = inspect.cleandoc(function.__doc__ or "")
+    return CommandInfo(
+        words=words,
+        help=text.split("\n", 1)[0],
+        text=text,
+        options=tuple(options),
+        argument=argument,
+        argument_help=argument_help,
+    )
 
 
 def _declared(parameter: inspect.Parameter) -> Any | None:
     if get_origin(parameter.annotation) is Annotated:
         return next((a for a in get_args(parameter.annotation)[1:] if hasattr(a, "param_decls")), None)
-    return parameter.default if hasattr(parameter.default, "param_decls") else None
+    return None
 
 
 def _option(parameter: inspect.Parameter, declared: Any) -> OptionInfo:
-    names = tuple(declared.param_decls or (f"--{parameter.name.replace('_', '-')}",))
-    kind = get_args(parameter.annotation)[0] if get_args(parameter.annotation) else parameter.annotation
+    # In an Annotated declaration Typer keeps the first name where the default would be.
+    first = (declared.default,) if isinstance(declared.default, str) and declared.default.startswith("-") else ()
+    names = (*first, *(declared.param_decls or ())) or (f"--{parameter.name.replace('_', '-')}",)
+    kind = get_args(parameter.annotation)[0]
     metavar = None if kind is bool else str(declared.metavar or "VALUE")
-    return OptionInfo(names=names, metavar=metavar, help=str(declared.help or ""))
-
-
-def _first_line(text: str | None) -> str:
-    return inspect.cleandoc(text or "").split("\n", 1)[0]
+    return OptionInfo(
+        names=names,
+        metavar=metavar,
+        help=str(declared.help or ""),
+        panel=str(declared.rich_help_panel or "Options"),
+    )

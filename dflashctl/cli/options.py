@@ -10,14 +10,14 @@ PLAN = "Plan"
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
 ProfileArgument = Annotated[
-    str | None, typer.Argument(metavar="[PROFILE]", help="A profile's name, or the path of its file.", show_default=False)
+    str | None, typer.Argument(metavar="PROFILE", help="A profile's name, or the path of its file.", show_default=False)
 ]
 ProfileOption = Annotated[
     str | None, typer.Option("--profile", "-p", metavar="PROFILE", help="The same as the argument PROFILE.")
 ]
 InstanceArgument = Annotated[
     str | None,
-    typer.Argument(metavar="[NAME]", help="The instance; may be left out when there is one.", show_default=False),
+    typer.Argument(metavar="NAME", help="The instance; may be left out when there is one.", show_default=False),
 ]
 Set = Annotated[
     list[str] | None,

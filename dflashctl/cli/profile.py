@@ -8,11 +8,9 @@ import typer
 
 from dflashctl.cli import options as o
 
-profile_app = typer.Typer(help="Profiles: what can be served, and how.", no_args_is_help=True)
 NameArgument = Annotated[str, typer.Argument(metavar="PROFILE", help="A profile's name, or the path of its file.")]
 
 
-@profile_app.command("list")
 def list_(ctx: typer.Context, *, json: o.Json = False) -> object:
     """List the profiles.
 
@@ -23,7 +21,6 @@ def list_(ctx: typer.Context, *, json: o.Json = False) -> object:
     return profile_list(ctx.obj.env)
 
 
-@profile_app.command()
 def show(ctx: typer.Context, profile: NameArgument, *, json: o.Json = False) -> object:
     """Print a profile; `reference` is the commented schema.
 
@@ -34,7 +31,6 @@ def show(ctx: typer.Context, profile: NameArgument, *, json: o.Json = False) -> 
     return profile_show(ctx.obj.env, profile)
 
 
-@profile_app.command()
 def validate(
     ctx: typer.Context,
     profiles: Annotated[list[str], typer.Argument(metavar="PROFILE...", help="Names or files.")],
@@ -50,7 +46,6 @@ def validate(
     return profile_validate(ctx.obj.env, tuple(profiles))
 
 
-@profile_app.command()
 def schema(ctx: typer.Context, *, json: o.Json = False) -> object:
     """Print the JSON Schema of a profile, for editors.
 

@@ -78,7 +78,7 @@ def logs(
 
 def diagnose(
     ctx: typer.Context,
-    what: Annotated[str | None, typer.Argument(metavar="[NAME|FILE|-]", help="An instance, a log file, or - for standard input.", show_default=False)] = None,
+    what: Annotated[str | None, typer.Argument(metavar="NAME|FILE|-", help="An instance, a log file, or - for standard input.", show_default=False)] = None,
     *,
     json: o.Json = False,
 ) -> object:

@@ -42,6 +42,43 @@ class Skipped:
     reason: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class SmokeOptions:
+    """What `smoke` is asked; `against_no_spec` starts a second server, `against` is the URL of one that runs.
+
+    `reference` and `save_reference` are paths of saved runs; `only` are ids of proofs, empty for all.
+    """
+
+    name: str | None = None
+    url: str | None = None
+    only: tuple[str, ...] = ()
+    quick: bool = False
+    against_no_spec: bool = False
+    against: str | None = None
+    reference: str | None = None
+    save_reference: str | None = None
+    profile: str | None = None
+    near_tie_nats: float | None = None
+    timeout_s: float = 120.0
+    api_key_env: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SmokeResult:
+    """Every proof with its outcome, and which server they are about."""
+
+    url: str
+    instance: str | None
+    model: str | None
+    engine_version: str | None
+    block_size: int | None
+    proofs: tuple[Proof, ...]
+    saved_reference: str | None = None
+
+    def count(self, status: ProofStatus) -> int:
+        return sum(proof.status is status for proof in self.proofs)
+
+
 class ProofFailed(CheckFailed):
     """The server does not do what the proof asks; `evidence` as in Proof."""
 

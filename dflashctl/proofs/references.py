@@ -52,7 +52,8 @@ class SavedRun:
 
 
 def record(client: Client) -> ReferenceRun:
-    """The texts of all losslessness prompts as this server gives them now, each twice."""
+    """The texts of all losslessness prompts without speculation, each twice, as this server gives them now."""
+    switched = SameEngine(client=client) if client.facts.per_request_speculation else OtherServer(client=client)
     return ReferenceRun(
         model=client.facts.model,
         engine_version=client.facts.version,

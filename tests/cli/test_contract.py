@@ -36,7 +36,19 @@ def test_help_of_every_command_has_an_example(name):
         [sys.executable, "-m", "dflashctl", *name.split(), "--help"], capture_output=True, text=True, check=False
     )
     assert result.returncode == 0, result.stderr
-    assert f"Example: dflashctl {name}" in " ".join(result.stdout.split())
+    examples = result.stdout.split("Examples:\n")[1].split("\n\n")[0].splitlines()
+    assert examples
+    assert all(line.startswith(f"  dflashctl {name}") for line in examples)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_an_example_is_a_command_line_that_parses(name):
+    for line in ALL[name].text.split("\n\n"):
+        if line.startswith("Example: "):
+            words = line.removeprefix("Example: dflashctl ").split(">")[0].split()
+            known = {n for option in ALL[name].options for n in option.names} | {"--", "-"}
+            given = {word for word in words if word.startswith("-")}
+            assert given <= known, line
 
 
 @pytest.mark.parametrize("name", ALL)

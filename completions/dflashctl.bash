@@ -1,0 +1,61 @@
+# bash completion for dflashctl; made by `python -m dflashctl.cli.stored`.
+_dflashctl() {
+  local cur prev command words kind value=""
+  cur="${COMP_WORDS[COMP_CWORD]}"
+  prev="${COMP_WORDS[COMP_CWORD-1]}"
+  COMPREPLY=()
+  if [ "$COMP_CWORD" -eq 1 ]; then
+    mapfile -t COMPREPLY < <(compgen -W "up down status logs doctor fetch profile completion --version --help" -- "$cur")
+    return
+  fi
+  command="${COMP_WORDS[1]}"
+  case "$command" in
+    profile) if [ "$COMP_CWORD" -gt 2 ]; then command="$command ${COMP_WORDS[2]}"; fi ;;
+  esac
+  words="" kind=""
+  case "$command" in
+    "up") words="--profile -p --detach -d --set --block-size --window-size --gpus --host --port --engine-version --python --name --runtime --image --offline --dry-run --machine --skip-doctor --skip-fetch --json --help"; kind="profiles" ;;
+    "down") words="--json --help"; kind="instances" ;;
+    "status") words="--watch -w --json --help"; kind="instances" ;;
+    "logs") words="--follow -f --lines -n --phase --json --help"; kind="instances" ;;
+    "doctor") words="--profile -p --deep --save-machine --watch -w --verbose -v --set --block-size --window-size --gpus --host --port --engine-version --python --name --runtime --image --offline --machine --json --help"; kind="profiles" ;;
+    "fetch") words="--profile -p --plan --verify --repair --offline --json --help"; kind="profiles" ;;
+    "profile") words="list show validate schema --help"; kind="" ;;
+    "profile list") words="--json --help"; kind="" ;;
+    "profile show") words="--json --help"; kind="profiles" ;;
+    "profile validate") words="--json --help"; kind="profiles" ;;
+    "profile schema") words="--json --help"; kind="" ;;
+    "completion") words="--install --json --help"; kind="" ;;
+  esac
+  case "$prev" in
+    --block-size) kind=""; value=1 ;;
+    --engine-version) kind=""; value=1 ;;
+    --gpus) kind=""; value=1 ;;
+    --host) kind=""; value=1 ;;
+    --image) kind=""; value=1 ;;
+    --lines) kind=""; value=1 ;;
+    --machine) kind="files"; value=1 ;;
+    --name) kind="instances"; value=1 ;;
+    --phase) kind=""; value=1 ;;
+    --port) kind=""; value=1 ;;
+    --profile) kind="profiles"; value=1 ;;
+    --python) kind="files"; value=1 ;;
+    --runtime) kind=""; value=1 ;;
+    --save-machine) kind="files"; value=1 ;;
+    --set) kind=""; value=1 ;;
+    --window-size) kind=""; value=1 ;;
+    -n) kind=""; value=1 ;;
+    -p) kind="profiles"; value=1 ;;
+  esac
+  if [ -n "$value" ] || [[ "$cur" != -* && -n "$kind" ]]; then
+    case "$kind" in
+      profiles | instances) mapfile -t COMPREPLY < <(compgen -W "$(dflashctl __complete "$kind" 2>/dev/null) ${value:+}" -- "$cur") ;;
+      files) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+    esac
+    [ -n "$value" ] && return
+  fi
+  if [[ "$cur" == -* || -z "${COMPREPLY[*]}" ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
+  fi
+}
+complete -F _dflashctl dflashctl

@@ -1,0 +1,254 @@
+"""The help of every command as text; made by `python -m dflashctl.cli.stored`, kept equal by a test."""
+
+HELP = {
+    "": """\
+Usage: dflashctl COMMAND [OPTIONS]
+
+Serve a target model with its DFlash drafter: fetch, check, plan, start, supervise, prove, measure.
+
+Commands:
+  up          Fetch, check, plan, start and prove a server; stay in front and supervise it.
+  down        Stop a server; done only when its processes are gone, its port is free and its GPU memory is back.
+  status      Show what runs: phase, since when, restarts, plan drift, live figures.
+  logs        Print a server's log.
+  doctor      Check this machine, and whether it can carry a profile.
+  fetch       Fetch target and draft at their pinned commits, planned and verified.
+  profile     Profiles: what can be served, and how.
+  completion  Print or install the completion of your shell.
+
+Options:
+  --version   Print the version and exit.
+  -h, --help  Show this text; `dflashctl COMMAND --help` shows a command with an example.
+
+Start here:  dflashctl up tiny-cpu     a real DFlash server on this computer, no GPU needed
+             dflashctl profile list    what else can be served
+""",
+    "up": """\
+Usage: dflashctl up [OPTIONS] [PROFILE]
+
+Fetch, check, plan, start and prove a server; stay in front and supervise it.
+
+Words after `--` go to the engine as they are; they win, and are still checked.
+
+Examples:
+  dflashctl up tiny-cpu
+  dflashctl up kimi-k3-b300 --block-size 16 --dry-run
+
+Argument:
+  [PROFILE]  A profile's name, or the path of its file.
+
+Options:
+  -p, --profile PROFILE  The same as the argument PROFILE.
+  -d, --detach           Return once ready; the supervisor stays.
+  --json                 Print one JSON object on standard output.
+  -h, --help             Show this text.
+
+Plan:
+  --set SECTION.KEY=VALUE   Change a value of the profile; repeatable.
+  --block-size N            Tokens per verify step: the newest one and N-1 proposals.
+  --window-size N           Attention window of the draft, in tokens.
+  --gpus LIST               GPUs by index or UUID, with commas.
+  --host ADDRESS            Address to listen on.
+  --port PORT               Port to listen on.
+  --engine-version V        Judge for that release without having it.
+  --python PATH             The interpreter that has the engine (also DFLASHCTL_ENGINE_PYTHON).
+  --name NAME               Name of the instance; default: the profile's.
+  --runtime process|docker  Run the engine here or in a container.
+  --image IMAGE             The container image of the engine.
+  --offline                 Use only what is here already.
+  --dry-run                 Print the complete plan; `up` then does exactly that.
+  --machine FILE            Plan for a saved machine (doctor --save-machine).
+  --skip-doctor             Start without the check of this machine.
+  --skip-fetch              Start without looking at the weights.
+""",
+    "down": """\
+Usage: dflashctl down [OPTIONS] [NAME]
+
+Stop a server; done only when its processes are gone, its port is free and its GPU memory is back.
+
+Examples:
+  dflashctl down tiny-cpu
+
+Argument:
+  [NAME]  The instance; may be left out when there is one.
+
+Options:
+  --json      Print one JSON object on standard output.
+  -h, --help  Show this text.
+""",
+    "status": """\
+Usage: dflashctl status [OPTIONS] [NAME]
+
+Show what runs: phase, since when, restarts, plan drift, live figures.
+
+Examples:
+  dflashctl status --watch
+
+Argument:
+  [NAME]  The instance; may be left out when there is one.
+
+Options:
+  -w, --watch  A live view, until Ctrl-C.
+  --json       Print one JSON object on standard output.
+  -h, --help   Show this text.
+""",
+    "logs": """\
+Usage: dflashctl logs [OPTIONS] [NAME]
+
+Print a server's log.
+
+Examples:
+  dflashctl logs tiny-cpu -f
+
+Argument:
+  [NAME]  The instance; may be left out when there is one.
+
+Options:
+  -f, --follow   Go on printing new lines.
+  -n, --lines N  So many of the last lines.
+  --phase PHASE  Only the lines of that phase.
+  --json         Print one JSON object on standard output.
+  -h, --help     Show this text.
+""",
+    "doctor": """\
+Usage: dflashctl doctor [OPTIONS] [PROFILE]
+
+Check this machine, and whether it can carry a profile.
+
+Examples:
+  dflashctl doctor --profile kimi-k3-b300
+  dflashctl doctor --machine saved.yaml --profile kimi-k2.5-b200
+
+Argument:
+  [PROFILE]  A profile's name, or the path of its file.
+
+Options:
+  -p, --profile PROFILE  The same as the argument PROFILE.
+  --deep                 Also what costs seconds: CUDA, copies, disk speed.
+  --save-machine FILE    Save this machine, without serial numbers.
+  -w, --watch            Clocks, power, throttling and memory, until Ctrl-C.
+  -v, --verbose          Show what passed as well.
+  --json                 Print one JSON object on standard output.
+  -h, --help             Show this text.
+
+Plan:
+  --set SECTION.KEY=VALUE   Change a value of the profile; repeatable.
+  --block-size N            Tokens per verify step: the newest one and N-1 proposals.
+  --window-size N           Attention window of the draft, in tokens.
+  --gpus LIST               GPUs by index or UUID, with commas.
+  --host ADDRESS            Address to listen on.
+  --port PORT               Port to listen on.
+  --engine-version V        Judge for that release without having it.
+  --python PATH             The interpreter that has the engine (also DFLASHCTL_ENGINE_PYTHON).
+  --name NAME               Name of the instance; default: the profile's.
+  --runtime process|docker  Run the engine here or in a container.
+  --image IMAGE             The container image of the engine.
+  --offline                 Use only what is here already.
+  --machine FILE            Plan for a saved machine (doctor --save-machine).
+""",
+    "fetch": """\
+Usage: dflashctl fetch [OPTIONS] [PROFILE]
+
+Fetch target and draft at their pinned commits, planned and verified.
+
+Examples:
+  dflashctl fetch kimi-k2.5-b200 --plan
+
+Argument:
+  [PROFILE]  A profile's name, or the path of its file.
+
+Options:
+  -p, --profile PROFILE  The same as the argument PROFILE.
+  --plan                 Show what would be fetched, and fetch nothing.
+  --verify               Read every byte and compare it with the lock.
+  --repair               Set bad files aside and fetch only those.
+  --json                 Print one JSON object on standard output.
+  -h, --help             Show this text.
+
+Plan:
+  --offline  Use only what is here already.
+""",
+    "profile": """\
+Usage: dflashctl profile COMMAND [OPTIONS]
+
+Profiles: what can be served, and how.
+
+Commands:
+  list      List the profiles.
+  show      Print a profile; `reference` is the commented schema.
+  validate  Check that profiles are valid; every problem is told with file and line.
+  schema    Print the JSON Schema of a profile, for editors.
+
+`dflashctl profile COMMAND --help` shows a command with an example.
+""",
+    "profile list": """\
+Usage: dflashctl profile list [OPTIONS]
+
+List the profiles.
+
+Examples:
+  dflashctl profile list
+
+Options:
+  --json      Print one JSON object on standard output.
+  -h, --help  Show this text.
+""",
+    "profile show": """\
+Usage: dflashctl profile show [OPTIONS] PROFILE
+
+Print a profile; `reference` is the commented schema.
+
+Examples:
+  dflashctl profile show reference
+
+Argument:
+  PROFILE  A profile's name, or the path of its file.
+
+Options:
+  --json      Print one JSON object on standard output.
+  -h, --help  Show this text.
+""",
+    "profile validate": """\
+Usage: dflashctl profile validate [OPTIONS] PROFILE...
+
+Check that profiles are valid; every problem is told with file and line.
+
+Examples:
+  dflashctl profile validate my.yaml
+
+Argument:
+  PROFILE...  Names or files.
+
+Options:
+  --json      Print one JSON object on standard output.
+  -h, --help  Show this text.
+""",
+    "profile schema": """\
+Usage: dflashctl profile schema [OPTIONS]
+
+Print the JSON Schema of a profile, for editors.
+
+Examples:
+  dflashctl profile schema > profile.schema.json
+
+Options:
+  --json      Print one JSON object on standard output.
+  -h, --help  Show this text.
+""",
+    "completion": """\
+Usage: dflashctl completion [OPTIONS] [bash|zsh|fish]
+
+Print or install the completion of your shell.
+
+Examples:
+  dflashctl completion bash --install
+
+Argument:
+  [bash|zsh|fish]  Default: the shell in $SHELL.
+
+Options:
+  --install   Write it where the shell finds it.
+  --json      Print one JSON object on standard output.
+  -h, --help  Show this text.
+""",
+}

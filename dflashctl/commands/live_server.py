@@ -1,0 +1,71 @@
+"""Which server a command talks to: a running instance by name, the only one, or any URL."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from dflashctl.core.errors import NotRunning, UsageProblem
+from dflashctl.core.instance import Phase, Served, check_name
+
+if TYPE_CHECKING:
+    from dflashctl.core.instance import Snapshot
+    from dflashctl.env import Env
+
+KEY_VARIABLE = "DFLASHCTL_API_KEY"
+_SERVING = (Phase.READY, Phase.UNHEALTHY)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LiveServer:
+    """`served` and `name` are None for a server that is not ours."""
+
+    url: str
+    name: str | None = None
+    served: Served | None = None
+
+
+def live_server(env: Env, name: str | None, url: str | None) -> LiveServer:
+    """The server meant by NAME or --url; without either, the only instance that runs. NotRunning (exit 3) if none."""
+    if url is not None:
+        if name is not None:
+            raise UsageProblem(f"both an instance ({name!r}) and --url were given", hint="leave one of them out")
+        return LiveServer(url=_checked(url))
+    snapshot = env.instances.read(check_name(name)) if name is not None else _only(env)
+    record = snapshot.record
+    if not snapshot.supervised or record is None or record.served is None:
+        raise NotRunning(f"instance {snapshot.name!r} is not running", hint=f"dflashctl up {snapshot.name} --detach")
+    if record.phase not in _SERVING:
+        raise NotRunning(
+            f"instance {snapshot.name!r} is not ready: {record.phase.value}",
+            hint=f"dflashctl status {snapshot.name}",
+        )
+    return LiveServer(url=record.served.url, name=snapshot.name, served=record.served)
+
+
+def api_key(env: Env, variable: str | None) -> str | None:
+    """The key from `variable`; UsageProblem when it was named but is not set."""
+    key = env.environ.get(variable or KEY_VARIABLE) or None
+    if variable and key is None:
+        raise UsageProblem(f"the environment variable {variable!r} holds no API key", hint=f"export {variable}=…")
+    return key
+
+
+def _only(env: Env) -> Snapshot:
+    running = [snapshot for name in env.instances.names() if (snapshot := env.instances.read(name)).supervised]
+    if not running:
+        raise NotRunning("no instance is running", hint="dflashctl up PROFILE --detach, or --url URL")
+    if len(running) > 1:
+        names = ", ".join(snapshot.name for snapshot in running)
+        raise UsageProblem(f"several instances are running: {names}", hint="name one of them")
+    return running[0]
+
+
+def _checked(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise UsageProblem(f"{url!r} is not an http address", hint="--url http://HOST:PORT")
+    if parts.username or parts.password:
+        raise UsageProblem("the URL holds a password", hint=f"put the key into {KEY_VARIABLE}")
+    return url.rstrip("/").removesuffix("/v1")

@@ -1,0 +1,63 @@
+"""smoke: one line a proof, the evidence under those that failed, and the sum."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+from rich.text import Text
+
+from dflashctl.core.smoke import Proof, ProofStatus, SmokeResult
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from dflashctl.core.report import Report
+
+SHOWS_FINDINGS = True
+_MARKS = {ProofStatus.PASS: ("pass", "ok"), ProofStatus.FAIL: ("FAIL", "error"), ProofStatus.SKIPPED: ("skip", "note")}
+
+
+def render(report: Report) -> list[RenderableType]:
+    result = report.data
+    assert isinstance(result, SmokeResult)
+    lines: list[RenderableType] = [_heading(result), _table(result.proofs)]
+    for proof in result.proofs:
+        lines += _evidence(proof)
+    counts = ", ".join(f"{result.count(status)} {word}" for status, word in _WORDS.items() if result.count(status))
+    lines.append(Text(counts, style="error" if result.count(ProofStatus.FAIL) else "ok"))
+    if result.saved_reference:
+        lines.append(Text(f"reference run saved to {result.saved_reference}"))
+    return lines
+
+
+_WORDS = {ProofStatus.PASS: "passed", ProofStatus.FAIL: "failed", ProofStatus.SKIPPED: "skipped"}
+
+
+def _heading(result: SmokeResult) -> Text:
+    parts = [result.model or "unknown model", f"at {result.url}"]
+    if result.engine_version:
+        parts.append(f"engine {result.engine_version}")
+    if result.block_size:
+        parts.append(f"block {result.block_size}")
+    return Text(", ".join(parts), style="heading")
+
+
+def _table(proofs: tuple[Proof, ...]) -> Table:
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    table.add_column(justify="right", no_wrap=True)
+    for proof in proofs:
+        mark, style = _MARKS[proof.status]
+        took = "" if proof.elapsed_s is None else f"{proof.elapsed_s:.1f} s"
+        table.add_row(Text(mark, style=style), proof.title, Text(proof.why), Text(took, style="detail"))
+    return table
+
+
+def _evidence(proof: Proof) -> list[RenderableType]:
+    if not proof.evidence:
+        return []
+    style = "error" if proof.status is ProofStatus.FAIL else "note"
+    return [Text(f"{proof.id}:", style=style), *(Text(f"  {line}") for line in proof.evidence)]
