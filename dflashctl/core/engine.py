@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from dflashctl.core.findings import Finding
     from dflashctl.core.machine import Machine
+    from dflashctl.core.option import Option
     from dflashctl.core.profile import Profile
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,20 +29,22 @@ class ModelFacts:
     mask_token_id: int | None = None
     sliding_window: int | None = None
     max_position_embeddings: int | None = None
+    quantized_lm_head: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class EngineBuild:
     """The engine that will run: `release` such as "0.5.22"; `options` only for a build that differs from it.
 
-    `known` is False for a changed build; `options` then lists the long options of its real parser.
+    `known` is False for a changed build; `options` are then those of its real parser, None when it could not
+    be asked.
     """
 
     release: str
     python: str | None = None
     known: bool = True
     local_version: str | None = None
-    options: frozenset[str] | None = None
+    options: tuple[Option, ...] | None = None
     installed: bool = False
 
 
