@@ -30,12 +30,16 @@ def live_server(env: Env, name: str | None, url: str | None) -> LiveServer:
     """The server meant by NAME or --url; without either, the only instance that runs. NotRunning (exit 3) if none."""
     if url is not None:
         if name is not None:
-            raise UsageProblem(f"both an instance ({name!r}) and --url were given", hint="leave one of them out")
+            raise UsageProblem(
+                f"both an instance ({name!r}) and --url were given", hint="leave one of them out"
+            )
         return LiveServer(url=_checked(url))
     snapshot = env.instances.read(check_name(name)) if name is not None else _only(env)
     record = snapshot.record
     if not snapshot.supervised or record is None or record.served is None:
-        raise NotRunning(f"instance {snapshot.name!r} is not running", hint=f"dflashctl up {snapshot.name} --detach")
+        raise NotRunning(
+            f"instance {snapshot.name!r} is not running", hint=f"dflashctl up {snapshot.name} --detach"
+        )
     if record.phase not in _SERVING:
         raise NotRunning(
             f"instance {snapshot.name!r} is not ready: {record.phase.value}",
@@ -48,12 +52,16 @@ def api_key(env: Env, variable: str | None) -> str | None:
     """The key from `variable`; UsageProblem when it was named but is not set."""
     key = env.environ.get(variable or KEY_VARIABLE) or None
     if variable and key is None:
-        raise UsageProblem(f"the environment variable {variable!r} holds no API key", hint=f"export {variable}=…")
+        raise UsageProblem(
+            f"the environment variable {variable!r} holds no API key", hint=f"export {variable}=…"
+        )
     return key
 
 
 def _only(env: Env) -> Snapshot:
-    running = [snapshot for name in env.instances.names() if (snapshot := env.instances.read(name)).supervised]
+    running = [
+        snapshot for name in env.instances.names() if (snapshot := env.instances.read(name)).supervised
+    ]
     if not running:
         raise NotRunning("no instance is running", hint="dflashctl up PROFILE --detach, or --url URL")
     if len(running) > 1:

@@ -53,13 +53,15 @@ class SavedRun:
 
 def record(client: Client) -> ReferenceRun:
     """The texts of all losslessness prompts without speculation, each twice, as this server gives them now."""
-    switched = SameEngine(client=client) if client.facts.per_request_speculation else OtherServer(client=client)
+    switched = (
+        SameEngine(client=client) if client.facts.per_request_speculation else OtherServer(client=client)
+    )
     return ReferenceRun(
         model=client.facts.model,
         engine_version=client.facts.version,
         prompts=tuple(
             SavedPrompt(
-                id=prompt.id, prompt=prompt.text, generations=OtherServer(client=client).generations(prompt)
+                id=prompt.id, prompt=prompt.text, generations=switched.generations(prompt)
             )
             for prompt in losslessness_prompts()
         ),

@@ -62,10 +62,9 @@ class Script(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.fault, self.info = fault, info
         self.running, self.lock = 0, threading.Lock()
-        self.seen: dict[str, int] = {}
+        self.seen: set[str] = set()
         self.last_text = ""
         self.requests: list[dict] = []
-        self.barrier_text: list[str] = []
 
     @property
     def url(self) -> str:
@@ -90,6 +89,7 @@ def serving(fault: str | None = None, **info: object):
 
 class _Handler(BaseHTTPRequestHandler):
     server: Script
+    again = False
 
     def log_message(self, *args: object) -> None:
         """Quiet."""
@@ -182,12 +182,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def generation(self, body: dict, prompt: str) -> tuple[str, str, str, list]:
         fault, server = self.server.fault, self.server
-        text = answer(prompt)
-        text = self.sampled(body, text)
+        text = self.sampled(body, answer(prompt))
         with server.lock:
-            first = prompt not in server.seen
-            server.seen[prompt] = server.seen.get(prompt, 0) + 1
-        if fault == "cache-corrupts" and not first and len(prompt) > 2000:
+            self.again = prompt in server.seen
+            server.seen.add(prompt)
+        if fault == "cache-corrupts" and self.again and len(prompt) > 2000:
             text = "Something quite different."
         if fault == "swaps-answers":
             text = self.swapped(text)
@@ -205,7 +204,7 @@ class _Handler(BaseHTTPRequestHandler):
         return {
             "empty": "",
             "wrong-answers": "The answer is a matter of taste.",
-            "loops": text.split()[0] + " and" * 60,
+            "loops": text.split(maxsplit=1)[0] + " and" * 60,
             "noisy": f"{text} {random.random()}",
         }.get(self.server.fault, text)
 
@@ -225,12 +224,10 @@ class _Handler(BaseHTTPRequestHandler):
         return " ".join(source.choice(_WORDS) for _ in range(30))
 
     def swapped(self, text: str) -> str:
-        """With several requests at once, everyone gets the text of the one before."""
+        """What is asked again, in the batch, gets the text of the request before."""
         with self.server.lock:
             previous, self.server.last_text = self.server.last_text, text
-            busy = self.server.running > 1
-        time.sleep(0.02)
-        return previous if busy and previous else text
+        return previous if self.again else text
 
     def thought(self, body: dict, text: str) -> tuple[str, str]:
         fault, switch = self.server.fault, body.get("chat_template_kwargs")
@@ -272,9 +269,10 @@ class _Handler(BaseHTTPRequestHandler):
             "not-speculating",
         }:
             return None
-        if fault == "accept-one" or (fault == "batch-kills-acceptance" and self.server.running > 1):
-            time.sleep(0.02)
-            steps = max(1, tokens - 1 - (fault != "accept-one") * (tokens // 5))
+        if fault == "accept-one":
+            steps = max(1, tokens - 1)
+        if fault == "batch-kills-acceptance" and self.again:
+            steps = max(1, 4 * (tokens - 1) // 5)
         if fault == "accept-impossible":
             steps = max(1, tokens // 20)
         return {"spec_verify_ct": steps, "spec_num_correct_drafts": tokens - 1 - steps}

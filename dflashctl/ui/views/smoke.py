@@ -15,16 +15,23 @@ if TYPE_CHECKING:
     from dflashctl.core.report import Report
 
 SHOWS_FINDINGS = True
-_MARKS = {ProofStatus.PASS: ("pass", "ok"), ProofStatus.FAIL: ("FAIL", "error"), ProofStatus.SKIPPED: ("skip", "note")}
+_MARKS = {
+    ProofStatus.PASS: ("pass", "ok"),
+    ProofStatus.FAIL: ("FAIL", "error"),
+    ProofStatus.SKIPPED: ("skip", "note"),
+}
 
 
 def render(report: Report) -> list[RenderableType]:
     result = report.data
-    assert isinstance(result, SmokeResult)
+    if not isinstance(result, SmokeResult):
+        return []
     lines: list[RenderableType] = [_heading(result), _table(result.proofs)]
     for proof in result.proofs:
         lines += _evidence(proof)
-    counts = ", ".join(f"{result.count(status)} {word}" for status, word in _WORDS.items() if result.count(status))
+    counts = ", ".join(
+        f"{result.count(status)} {word}" for status, word in _WORDS.items() if result.count(status)
+    )
     lines.append(Text(counts, style="error" if result.count(ProofStatus.FAIL) else "ok"))
     if result.saved_reference:
         lines.append(Text(f"reference run saved to {result.saved_reference}"))
