@@ -5,23 +5,17 @@ Importing this is cheap; the load generator's own modules are loaded at the firs
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
-from dflashctl.bench.spec import (
-    CHAT,
-    GENERATE,
-    BenchRequest,
-    LoadProgress,
-    LoadResult,
-    LoadSpec,
-)
-from dflashctl.core.accept import CountSource
-from dflashctl.core.bench_record import RequestError, RequestRecord, SpecCounts, Window
-from dflashctl.core.bench_result import Goodput, RunLabels, RunSummary, Slo, summarise
-from dflashctl.core.client_health import ClientHealth, judge_client, spoiled
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from dflashctl.bench.probe import probe_counts
+    from dflashctl.bench.run import run_load
+    from dflashctl.bench.spec import CHAT, GENERATE, BenchRequest, LoadProgress, LoadResult, LoadSpec
+    from dflashctl.core.accept import CountSource
+    from dflashctl.core.bench_record import RequestError, RequestRecord, SpecCounts, Window
+    from dflashctl.core.bench_result import Goodput, RunLabels, RunSummary, Slo, summarise
+    from dflashctl.core.client_health import ClientHealth, judge_client, spoiled
 
 __all__ = [
     "CHAT",
@@ -47,22 +41,20 @@ __all__ = [
     "summarise",
 ]
 
-
-def run_load(
-    spec: LoadSpec,
-    requests: Sequence[BenchRequest],
-    notify: Callable[[LoadProgress], None] | None = None,
-    *,
-    warmup: Sequence[BenchRequest] = (),
-) -> LoadResult:
-    """Send `warmup` (left out of everything), then `requests`; see dflashctl.bench.run."""
-    from dflashctl.bench.run import run_load as run
-
-    return run(spec, requests, notify, warmup=warmup)
+_HOMES = {
+    "dflashctl.bench.probe": ("probe_counts",),
+    "dflashctl.bench.run": ("run_load",),
+    "dflashctl.bench.spec": ("CHAT", "GENERATE", "BenchRequest", "LoadProgress", "LoadResult", "LoadSpec"),
+    "dflashctl.core.accept": ("CountSource",),
+    "dflashctl.core.bench_record": ("RequestError", "RequestRecord", "SpecCounts", "Window"),
+    "dflashctl.core.bench_result": ("Goodput", "RunLabels", "RunSummary", "Slo", "summarise"),
+    "dflashctl.core.client_health": ("ClientHealth", "judge_client", "spoiled"),
+}
 
 
-def probe_counts(spec: LoadSpec, request: BenchRequest) -> CountSource | None:
-    """Which source of exact counts the server at spec.url answers to; see dflashctl.bench.probe."""
-    from dflashctl.bench.probe import probe_counts as probe
-
-    return probe(spec, request)
+def __getattr__(name: str) -> object:
+    """Load a public name at its first use; the measuring processes import this package for its modules alone."""
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(home), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,111 @@
+"""The worker's side of a LoadSpec: which request goes next, when, and to where."""
+
+from __future__ import annotations
+
+import os
+import socket
+import ssl
+from collections import deque
+from itertools import islice
+
+
+class Target:
+    """The server and the bytes that go to it; built from the parent's configuration."""
+
+    def __init__(self, config: dict[str, object], requests: list[list[int]]) -> None:
+        """`requests`: [api index, offset, size] by request index; raises OSError when the name is unknown."""
+        self.host = str(config["host"])
+        port = int(str(config["port"]))
+        found = socket.getaddrinfo(self.host, port, type=socket.SOCK_STREAM)
+        self.family: int = found[0][0]
+        self.address: tuple[object, ...] = found[0][4]
+        self.tls = _tls(config) if config["tls"] else None
+        self.stall_s = float(str(config["stall_s"]))
+        self.timeout_s = float(str(config["timeout_s"]))
+        self.connect_timeout_s = float(str(config["connect_timeout_s"]))
+        self.chunk_usage = bool(config["chunk_usage"])
+        self.keep_text = bool(config["keep_text"])
+        self._apis = ("chat", "generate")
+        heads = config["heads"]
+        self._heads = [str(head).encode("latin-1") for head in heads] if isinstance(heads, list) else []
+        self._bodies = int(str(config["bodies_fd"]))
+        self._requests = requests
+
+    def api(self, index: int) -> str:
+        return self._apis[self._requests[index][0]]
+
+    def request_bytes(self, index: int) -> bytes:
+        """Head and body; the body comes from a file, so that long prompts do not fill this process."""
+        api, offset, size = self._requests[index]
+        return b"%b%d\r\n\r\n%b" % (self._heads[api], size, os.pread(self._bodies, size, offset))
+
+
+def _tls(config: dict[str, object]) -> ssl.SSLContext:
+    """The default context; an own CA adds to it, and verification is dropped only on request."""
+    context = ssl.create_default_context()
+    if config["ca_file"]:
+        context.load_verify_locations(str(config["ca_file"]))
+    if not config["verify_tls"]:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+class Plan:
+    """Requests in order. Closed loop: whenever fewer than `limit` fly. Open loop: each at its time."""
+
+    def __init__(self, indices: list[int], *, limit: int | None, times: list[float] | None = None) -> None:
+        """`times` are absolute; None for a closed loop, which then needs a limit."""
+        self._queue = deque(indices)
+        self._times = deque(times) if times is not None else None
+        self._limit = limit
+        self._held: set[int] = set()
+        self._blocked = False
+        self.closed_loop = times is None
+
+    @property
+    def left(self) -> bool:
+        return bool(self._queue)
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a request goes as soon as another one ends."""
+        return bool(self._queue) and self._limit is not None
+
+    @property
+    def next_s(self) -> float:
+        """When the next planned request is due; far away where the end of another one triggers it."""
+        return self._times[0] if self._times and not self._blocked else float("inf")
+
+    def due(self, now: float, flying: int) -> bool:
+        """Whether one must be sent now; one that only the limit holds back is marked as held."""
+        if not self._queue or (self._times is not None and self._times[0] > now):
+            return False
+        self._blocked = self._limit is not None and flying >= self._limit
+        if self._blocked:
+            self._held.add(self._queue[0])
+        return not self._blocked
+
+    def wanted(self, now: float, flying: int) -> int:
+        """How many more connections could be used at once."""
+        most = len(self._queue) if self._limit is None else min(len(self._queue), max(0, self._limit - flying))
+        if self._times is None:
+            return most
+        return sum(1 for at in islice(self._times, most) if at <= now)
+
+    def take(self, now: float) -> tuple[int, float] | None:
+        """The next request's index and planned time."""
+        if not self._queue:
+            return None
+        at = self._times.popleft() if self._times is not None else now
+        return self._queue.popleft(), at
+
+    def held(self, index: int) -> bool:
+        """Whether the concurrency limit, not this process, delayed the request."""
+        return index in self._held
+
+    def cut(self) -> None:
+        """Send nothing more."""
+        self._queue.clear()
+        if self._times is not None:
+            self._times.clear()
