@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from dflashctl.commands.ensure_weights import known_facts
 from dflashctl.core.assumed import assumed_machine
 from dflashctl.core.engine import EngineBuild
 from dflashctl.core.errors import EngineError, UsageProblem
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from dflashctl.core.engine import Engine, ModelFacts
+    from dflashctl.core.engine import Engine
     from dflashctl.core.options import PlanRequest
     from dflashctl.core.profile import ModelRef, Profile
     from dflashctl.env import Env
@@ -50,7 +51,7 @@ def planned(env: Env, request: PlanRequest) -> Planned:
     python = _python(env, request, loaded.profile)
     build, build_findings = _build(env, request, loaded.profile, engine, python)
     machine, machine_findings = _machine(env, request, loaded.profile)
-    facts = _facts(env, loaded)
+    facts = known_facts(env, loaded)
     plan = make_plan(
         loaded.profile,
         machine,
@@ -161,8 +162,3 @@ def local_folders(env: Env, loaded: LoadedProfile) -> Mapping[str, Path]:
 
 def _model_paths(env: Env, loaded: LoadedProfile) -> Mapping[str, str]:
     return {label: str(folder) for label, folder in local_folders(env, loaded).items()}
-
-
-def _facts(env: Env, loaded: LoadedProfile) -> Mapping[str, ModelFacts | None]:
-    """What the models' configs say, where they are here already; nothing is fetched for it."""
-    return {}

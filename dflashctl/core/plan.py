@@ -139,7 +139,7 @@ def make_plan(
         runtime=options.runtime,
         image=options.image or profile.engine.image if options.runtime == "docker" else None,
         argv=(options.python, *command.module_argv),
-        env=command.env,
+        env=_environment(profile, machine, placement.gpus, command.env),
         gpus=placement.gpus,
         target=target,
         draft=draft,
@@ -161,6 +161,27 @@ def fingerprint(plan: Plan) -> str:
     """A hash of what runs (argv, env, GPUs, models); equal fingerprints mean the same server."""
     essence = [plan.argv, plan.env, plan.gpus, plan.target.revision, plan.draft and plan.draft.revision, plan.image]
     return hashlib.sha256(json.dumps(essence).encode()).hexdigest()[:16]
+
+
+# The engine reads the verified snapshot and nothing else.
+_OFFLINE = (("HF_HUB_OFFLINE", "1"), ("TRANSFORMERS_OFFLINE", "1"))
+
+
+def _environment(
+    profile: Profile, machine: Machine, gpus: tuple[str, ...], engine_env: tuple[tuple[str, str], ...]
+) -> tuple[tuple[str, str], ...]:
+    """What is set for the engine beside its own variables: offline for hub models, and a part of the GPUs."""
+    refs = (profile.target, profile.draft)
+    offline = _OFFLINE if any(ref is not None and ref.repo for ref in refs) else ()
+    return (*engine_env, *offline, *_visible(machine, gpus))
+
+
+def _visible(machine: Machine, gpus: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """The chosen GPUs when they are not all; by index in PCI order, since SGLang parses the list as numbers."""
+    if not gpus or machine.assumed or len(gpus) == len(machine.gpus):
+        return ()
+    indices = sorted(gpu.index for gpu in machine.gpus if gpu.uuid in gpus)
+    return (("CUDA_DEVICE_ORDER", "PCI_BUS_ID"), ("CUDA_VISIBLE_DEVICES", ",".join(map(str, indices))))
 
 
 def _speculates(profile: Profile) -> bool:

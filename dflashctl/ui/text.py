@@ -37,7 +37,8 @@ def show(report: Report, *, out: IO[str], err: IO[str], verbose: bool = False) -
     if not getattr(view, "SHOWS_FINDINGS", False):
         for finding in report.findings:
             if verbose or finding.severity is not Severity.OK:
-                talk.print(*finding_lines(finding), sep="\n")
+                short = finding.severity is Severity.NOTE and not verbose
+                talk.print(*finding_lines(finding, short=short), sep="\n", soft_wrap=True)
     for error in report.errors:
         talk.print(*error_lines(error), sep="\n", soft_wrap=True)
     _next_steps(report, talk)
@@ -55,10 +56,12 @@ def show_live(report: Report, *, out: IO[str]) -> None:
     out.flush()
 
 
-def finding_lines(finding: Finding) -> list[RenderableType]:
-    """Mark and summary, then the evidence and the fix, indented."""
+def finding_lines(finding: Finding, *, short: bool = False) -> list[RenderableType]:
+    """Mark and summary, then the evidence and the fix, indented; a short one is its summary alone."""
     mark, style = MARKS[finding.severity]
     lines: list[RenderableType] = [Text.assemble((f"{mark} ", style), finding.summary)]
+    if short:
+        return lines
     if finding.detail:
         lines += [Text(f"    {line}", style="detail") for line in finding.detail.splitlines()]
     if finding.fix:

@@ -12,13 +12,12 @@ HEAVY = {
     "safetensors", "jinja2", "platformdirs", "ssl", "http.client", "urllib.request", "email", "multiprocessing",
 }  # fmt: skip
 PROGRAM = """
-import sys
+import io, contextlib, sys
 before = set(sys.modules)
 from dflashctl.main import run
-import io, contextlib
 with contextlib.redirect_stdout(io.StringIO()):
     run({argv!r})
-print("\\n".join(sorted(set(sys.modules) - before - {{"io", "contextlib"}})))
+print("\\n".join(sorted(set(sys.modules) - before)))
 """
 
 
