@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dflashctl.ports.machine import MachineProbe
     from dflashctl.ports.profiles import ProfileStore
     from dflashctl.ports.web import Web
+    from dflashctl.ports.weight_store import WeightStore
 
 
 def _silent(_event: Progress) -> None:
@@ -84,6 +85,12 @@ class Env:
         from dflashctl.edges.hub import HuggingFaceHub
 
         return HuggingFaceHub(environ=self.environ)
+
+    @cached_property
+    def weight_store(self) -> WeightStore:
+        from dflashctl.edges.weight_store import FileWeightStore
+
+        return FileWeightStore(environ=self.environ)
 
     @cached_property
     def instances(self) -> Instances:

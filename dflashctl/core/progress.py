@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """`step` is a stable word ("fetch", "load_target"), `text` is for people; `done`/`total` share `unit`."""
+    """`step` is a stable word ("fetch", "load_target"), `text` is for people; `done`/`total` share `unit`.
+
+    `left_s` is the time left at the present rate.
+    """
 
     step: str
     text: str
@@ -15,3 +18,5 @@ class Progress:
     total: float | None = None
     unit: str | None = None
     final: bool = False
+    rate_per_s: float | None = None
+    left_s: float | None = None

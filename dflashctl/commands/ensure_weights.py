@@ -1,0 +1,169 @@
+"""What a start needs of the weights: both models whole, proven and a pair, or a clear reason why not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from dflashctl.commands.weights_bring import Tally, bring, prove, refuse_bad
+from dflashctl.commands.weights_gather import Gathered, Wishes, expected_folder, gather, roles
+from dflashctl.core.errors import Permanent, Unavailable
+from dflashctl.core.findings import errors
+from dflashctl.core.model_config import parse_config_text
+from dflashctl.core.model_files import CONFIG, FileStatus, ModelFile
+from dflashctl.core.weights import LocalModel, ModelPlan, Weights, WeightsPlan, plan_findings
+from dflashctl.core.weights_lock import Lock, LockedModel, locked
+from dflashctl.ports.hub import TokenRules
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from dflashctl.core.engine import ModelFacts
+    from dflashctl.core.model_config import ModelConfig
+    from dflashctl.env import Env
+    from dflashctl.ports.profiles import LoadedProfile
+
+
+def ensure_weights(
+    env: Env,
+    loaded: LoadedProfile,
+    *,
+    offline: bool = False,
+    skip: bool = False,
+    rules: TokenRules | None = None,
+) -> Weights:
+    """Both models, ready to serve; plans first, then fetches, proves and locks what is not there yet.
+
+    `offline` never asks the network. `skip` (as in --skip-fetch) neither fetches nor hashes: the models must be
+    there and pass the cheap check. Raises Permanent (78), Unavailable (69) or CheckFailed (1).
+    """
+    wishes = Wishes(offline=offline or skip, rules=rules or TokenRules())
+    try:
+        gathered = gather(env, loaded, wishes)
+        refuse(gathered, None)
+        models = gathered.models
+        if any(m.wanted for m in models):
+            models = _fetched(env, gathered, wishes)
+        elif not skip:
+            models = prove(env, models, Tally())
+        refuse_bad(models)
+        if not skip:
+            write_lock(env, loaded, gathered, models)
+    finally:
+        env.hub.close()
+    return _weights(models, gathered)
+
+
+def known_facts(env: Env, loaded: LoadedProfile) -> Mapping[str, ModelFacts]:
+    """Facts of "target" and "draft" from configs that are already on disk: no network, no hashing, no error."""
+    found: dict[str, ModelFacts] = {}
+    for role, ref in roles(loaded):
+        folder = expected_folder(env, loaded, role, ref)
+        text = env.weight_store.read_bytes(folder / CONFIG) if folder is not None else None
+        config = parse_config_text(text) if text is not None else None
+        if config is not None:
+            found[role] = config.facts
+    return found
+
+
+def expected_folders(env: Env, loaded: LoadedProfile) -> Mapping[str, str]:
+    """Model label → the folder that the engine will be given, whether it is there yet or not."""
+    found = ((ref.label, expected_folder(env, loaded, role, ref)) for role, ref in roles(loaded))
+    return {label: str(folder) for label, folder in found if folder is not None}
+
+
+def plan_of(env: Env, gathered: Gathered) -> WeightsPlan:
+    """The plan as it stands before anything is fetched."""
+    hub = any(m.source == "hub" for m in gathered.models)
+    return WeightsPlan(
+        models=gathered.models,
+        room=env.weight_store.room(env.hub.cache()) if hub else None,
+        access=env.hub.access(gathered.rules),
+        rate_bytes_per_s=env.weight_store.rate(),
+    )
+
+
+def refuse(gathered: Gathered, plan: WeightsPlan | None) -> None:
+    """Permanent with the first reason against this pair or this fetch, and all of them as its detail."""
+    against = errors((*gathered.findings, *(plan_findings(plan) if plan is not None else ())))
+    if against:
+        lines = [f"{f.summary}{f' ({f.detail})' if f.detail else ''}" for f in against]
+        raise Permanent(against[0].summary, hint=against[0].fix, detail="\n".join(lines))
+
+
+def missing_offline(models: tuple[ModelPlan, ...]) -> None:
+    """Unavailable that says exactly what is missing."""
+    lines = [
+        f"{m.folder}/{r.file.path}: {r.detail or r.status.value}"
+        for m in models
+        for r in m.files
+        if not r.usable
+    ]
+    if lines:
+        total = sum(m.wanted_bytes for m in models)
+        raise Unavailable(
+            f"offline, and {len(lines)} files with {total} bytes are missing or bad",
+            hint="run it once without --offline",
+            detail="\n".join(lines[:50]),
+        )
+
+
+def roomy_plan(env: Env, gathered: Gathered) -> WeightsPlan:
+    """The plan, made again after a sweep when only what dead transfers left stands in its way."""
+    plan = plan_of(env, gathered)
+    if errors(plan_findings(plan)) and sum(env.hub.sweep(m.repo) for m in gathered.models if m.repo):
+        plan = plan_of(env, gathered)
+    return plan
+
+
+def write_lock(
+    env: Env, loaded: LoadedProfile, gathered: Gathered, models: tuple[ModelPlan, ...]
+) -> Path | None:
+    """Write the lock when it would say something new; models inside the package need none."""
+    if all(m.source == "builtin" for m in models):
+        return None
+    entries = [
+        locked(ref, m.commit, _proven_files(m)) for (_, ref), m in zip(roles(loaded), models, strict=True)
+    ]
+    draft: LockedModel | None = entries[1] if len(entries) > 1 else None
+    if draft is None and gathered.lock is not None:
+        draft = gathered.lock.draft
+    lock = Lock(profile=loaded.profile.name, target=entries[0], draft=draft)
+    if lock == gathered.lock and gathered.lock_path is not None:
+        return gathered.lock_path
+    return env.weight_store.write_lock(loaded.file.path, lock, shipped=loaded.file.origin == "shipped")
+
+
+def _fetched(env: Env, gathered: Gathered, wishes: Wishes) -> tuple[ModelPlan, ...]:
+    models = gathered.models
+    if wishes.offline or env.hub.access(wishes.rules).offline:
+        missing_offline(models)
+    refuse_bad(tuple(m for m in models if not m.writable))
+    refuse(gathered, roomy_plan(env, gathered))
+    return bring(env, models, wishes.rules, Tally())
+
+
+def _proven_files(model: ModelPlan) -> tuple[ModelFile, ...]:
+    return tuple(
+        replace(r.file, sha256=r.file.sha256 or r.sha256)
+        for r in model.files
+        if r.status is FileStatus.VERIFIED
+    )
+
+
+def _weights(models: tuple[ModelPlan, ...], gathered: Gathered) -> Weights:
+    ready = [_local(m, c) for m, c in zip(models, gathered.configs, strict=True)]
+    return Weights(target=ready[0], draft=ready[1] if len(ready) > 1 else None, findings=gathered.findings)
+
+
+def _local(model: ModelPlan, config: ModelConfig) -> LocalModel:
+    return LocalModel(
+        label=model.label,
+        repo=model.repo,
+        commit=model.commit,
+        folder=model.folder,
+        facts=config.facts,
+        bytes=model.total_bytes,
+        code=model.code,
+    )

@@ -1,0 +1,201 @@
+"""Doing for fetch and up: transfer, proof of every byte, and one more try for what came wrong."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dflashctl.commands.weights_meter import Meter
+from dflashctl.core.errors import CheckFailed, Unavailable
+from dflashctl.core.model_files import BAD, FileReport, FileStatus
+from dflashctl.core.progress import Progress
+from dflashctl.ports.hub import Order, Transfer, TransferEvent
+from dflashctl.ports.weight_store import HashJob
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dflashctl.core.weights import ModelPlan
+    from dflashctl.env import Env
+    from dflashctl.ports.hub import TokenRules
+    from dflashctl.ports.weight_store import Hasher
+
+
+@dataclass(kw_only=True)
+class Tally:
+    """What one call did, for the report."""
+
+    transferred_bytes: int = 0
+    transfer_s: float | None = None
+    verified_bytes: int = 0
+    verify_s: float | None = None
+    set_aside: list[str] = field(default_factory=list)
+    orphans_bytes: int = 0
+    restarts: int = 0
+    transport: str | None = None
+
+
+def bring(
+    env: Env, models: tuple[ModelPlan, ...], rules: TokenRules, tally: Tally, *, files: bool = False
+) -> tuple[ModelPlan, ...]:
+    """All files there and proven; raises what prevents that.
+
+    Files are hashed while others still arrive. What comes wrong is set aside and fetched once more.
+    """
+    began = env.clock.monotonic()
+    with ExitStack() as stack:
+        for repo in sorted({m.repo for m in models if m.repo and m.wanted}):
+            stack.enter_context(env.weight_store.exclusive(env.hub.cache(), repo, _waiting(env, repo)))
+        stack.callback(env.hub.close)
+        models = looked_again(env, models)
+        meter = Meter(env=env, total_bytes=sum(m.wanted_bytes for m in models), files=files)
+        models = _round(env, models, rules, tally, meter)
+        if any(m.bad for m in models if m.writable):
+            models = _round(env, _without_bad(env, models, tally), rules, tally, meter)
+        for repo in {m.repo for m in models if m.repo and m.writable}:
+            tally.orphans_bytes += env.hub.sweep(repo)
+    if tally.transferred_bytes and tally.transfer_s:
+        env.weight_store.remember_rate(tally.transferred_bytes / tally.transfer_s)
+    tally.verify_s = env.clock.monotonic() - began if tally.verified_bytes else None
+    refuse_bad(models)
+    return models
+
+
+def looked_again(env: Env, models: tuple[ModelPlan, ...]) -> tuple[ModelPlan, ...]:
+    """The same models as they lie on disk now: another process may have been at work."""
+    return tuple(
+        replace(m, files=env.weight_store.look(Path(m.folder), tuple(r.file for r in m.files)))
+        if m.source != "builtin"
+        else m
+        for m in models
+    )
+
+
+def prove(
+    env: Env, models: tuple[ModelPlan, ...], tally: Tally, *, everything: bool = False
+) -> tuple[ModelPlan, ...]:
+    """Read and hash what is not proven yet, or everything; no network, nothing written to the models."""
+    began = env.clock.monotonic()
+    jobs = [
+        (m, r)
+        for m in models
+        for r in m.files
+        if r.usable and (everything or r.status is FileStatus.UNVERIFIED)
+    ]
+    if not jobs:
+        return models
+    meter = Meter(env=env, total_bytes=sum(r.file.size_bytes for _, r in jobs), step="verify")
+    with env.weight_store.hasher() as hasher:
+        for model, report in jobs:
+            hasher.submit(HashJob(path=Path(model.folder) / report.file.path, file=report.file))
+        while hasher.pending():
+            env.clock.sleep(0.02)
+            meter.hashed(hasher.done_bytes())
+        proven = _by_path(hasher)
+    meter.finish(f"verified {len(jobs)} files")
+    tally.verified_bytes += sum(r.file.size_bytes for _, r in jobs)
+    tally.verify_s = env.clock.monotonic() - began
+    return tuple(_with(m, proven) for m in models)
+
+
+def refuse_bad(models: tuple[ModelPlan, ...]) -> None:
+    """CheckFailed that names every bad file, what is wrong with it and what to do."""
+    bad = [(m, r) for m in models for r in m.files if r.status in BAD]
+    if not bad:
+        return
+    listed = "\n".join(f"{m.folder}/{r.file.path}: {r.detail or r.status.value}" for m, r in bad[:20])
+    local = any(not m.writable for m, _ in bad)
+    raise CheckFailed(
+        f"{len(bad)} {'file does' if len(bad) == 1 else 'files do'} not verify: {bad[0][1].file.path}"
+        f" ({bad[0][1].status.value.replace('_', ' ')})",
+        hint="replace the named files; a local folder is never written to"
+        if local
+        else "fetch again with --repair",
+        detail=listed,
+    )
+
+
+def _round(
+    env: Env, models: tuple[ModelPlan, ...], rules: TokenRules, tally: Tally, meter: Meter
+) -> tuple[ModelPlan, ...]:
+    """One transfer of all that is missing, with everything unproven hashed meanwhile."""
+    orders = _orders(models)
+    wanted_bytes = sum(m.wanted_bytes for m in models)
+    folders = {m.repo: m for m in models if m.repo is not None}
+    began = env.clock.monotonic()
+    with env.weight_store.hasher() as hasher:
+        for model in models:
+            for report in model.unverified:
+                _submit(hasher, model, report, tally)
+
+        def heard(event: TransferEvent) -> None:
+            if event.finished is not None:
+                model = folders[event.finished[0]]
+                report = next(r for r in model.files if r.file.path == event.finished[1])
+                _submit(hasher, model, report, tally)
+            meter.heard(event)
+
+        done = env.hub.fetch(orders, rules, heard) if orders else Transfer()
+        if orders:
+            tally.transferred_bytes += wanted_bytes
+            tally.transfer_s = (tally.transfer_s or 0.0) + env.clock.monotonic() - began
+            tally.restarts += done.restarts
+            tally.transport = done.transport
+        proven = _by_path(hasher)
+    meter.finish(f"{sum(len(o.files) for o in orders) - len(done.failed)} files fetched and verified")
+    if done.failed:
+        raise Unavailable(
+            f"{len(done.failed)} of {sum(len(o.files) for o in orders)} files could not be fetched: {done.failed[0][0]}",
+            hint="run the command again: it goes on where this ended",
+            detail="\n".join(f"{name}: {reason}" for name, reason in done.failed[:20]),
+        )
+    return tuple(_with(m, proven) for m in models)
+
+
+def _orders(models: tuple[ModelPlan, ...]) -> tuple[Order, ...]:
+    return tuple(
+        Order(repo=m.repo, commit=m.commit, files=m.wanted)
+        for m in models
+        if m.repo and m.commit and m.wanted
+    )
+
+
+def _submit(hasher: Hasher, model: ModelPlan, report: FileReport, tally: Tally) -> None:
+    tally.verified_bytes += report.file.size_bytes
+    hasher.submit(HashJob(path=Path(model.folder) / report.file.path, file=report.file))
+
+
+def _without_bad(env: Env, models: tuple[ModelPlan, ...], tally: Tally) -> tuple[ModelPlan, ...]:
+    """Bad files moved out of the way, and so missing again; only in the hub's cache, never in a local folder."""
+    changed = []
+    for model in models:
+        if model.bad and model.writable:
+            places = [env.weight_store.set_aside(Path(model.folder), report) for report in model.bad]
+            tally.set_aside += [str(place) for place in places if place is not None]
+        changed.append(model)
+    return looked_again(env, tuple(changed))
+
+
+def set_aside_bad(env: Env, models: tuple[ModelPlan, ...], tally: Tally) -> tuple[ModelPlan, ...]:
+    """What --repair does before it fetches."""
+    return _without_bad(env, models, tally)
+
+
+def _by_path(hasher: Hasher) -> dict[Path, FileReport]:
+    return {job.path: report for job, report in hasher.results()}
+
+
+def _with(model: ModelPlan, proven: dict[Path, FileReport]) -> ModelPlan:
+    folder = Path(model.folder)
+    return replace(model, files=tuple(proven.get(folder / r.file.path, r) for r in model.files))
+
+
+def _waiting(env: Env, repo: str) -> Callable[[str], None]:
+    def say(holder: str) -> None:
+        env.notify(
+            Progress(step="wait", text=f"another dflashctl (process {holder}) fetches {repo}: waiting for it")
+        )
+
+    return say
