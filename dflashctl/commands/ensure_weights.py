@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dflashctl.commands.weights_bring import Tally, bring, prove, refuse_bad
-from dflashctl.commands.weights_gather import Gathered, Wishes, expected_folder, gather, roles
+from dflashctl.commands.weights_bring import Errand, Tally, bring, prove, refuse_bad
+from dflashctl.commands.weights_gather import Gathered, expected_folder, gather, roles
+from dflashctl.commands.weights_source import Wishes
 from dflashctl.core.errors import Permanent, Unavailable
 from dflashctl.core.findings import errors
 from dflashctl.core.model_config import parse_config_text
@@ -44,10 +45,10 @@ def ensure_weights(
         refuse(gathered, None)
         models = gathered.models
         if any(m.wanted for m in models):
-            models = _fetched(env, gathered, wishes)
+            models = fetched(env, loaded, gathered, models, Errand(wishes=wishes, tally=Tally()))
         elif not skip:
             models = prove(env, models, Tally())
-        refuse_bad(models)
+        refuse_bad(models, loaded.profile.name)
         if not skip:
             write_lock(env, loaded, gathered, models)
     finally:
@@ -135,13 +136,17 @@ def write_lock(
     return env.weight_store.write_lock(loaded.file.path, lock, shipped=loaded.file.origin == "shipped")
 
 
-def _fetched(env: Env, gathered: Gathered, wishes: Wishes) -> tuple[ModelPlan, ...]:
-    models = gathered.models
-    if wishes.offline or env.hub.access(wishes.rules).offline:
+def fetched(
+    env: Env, loaded: LoadedProfile, gathered: Gathered, models: tuple[ModelPlan, ...], errand: Errand
+) -> tuple[ModelPlan, ...]:
+    """The models with all that was missing, after every reason not to begin was asked for."""
+    if errand.wishes.offline or env.hub.access(errand.wishes.rules).offline:
         missing_offline(models)
-    refuse_bad(tuple(m for m in models if not m.writable))
-    refuse(gathered, roomy_plan(env, gathered))
-    return bring(env, models, wishes.rules, Tally())
+    refuse_bad(models, loaded.profile.name)
+    refuse(gathered, roomy_plan(env, replace(gathered, models=models)))
+    models = bring(env, models, errand)
+    refuse_bad(models, loaded.profile.name)
+    return models
 
 
 def _proven_files(model: ModelPlan) -> tuple[ModelFile, ...]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dflashctl.commands.ensure_weights import missing_offline, plan_of, refuse, roomy_plan, write_lock
-from dflashctl.commands.weights_bring import Tally, bring, prove, refuse_bad, set_aside_bad
-from dflashctl.commands.weights_gather import Gathered, Wishes, gather
+from dflashctl.commands.ensure_weights import fetched, plan_of, refuse, write_lock
+from dflashctl.commands.weights_bring import Errand, Tally, prove, refuse_bad, set_aside_bad
+from dflashctl.commands.weights_gather import Gathered, gather
+from dflashctl.commands.weights_source import Wishes
 from dflashctl.core.errors import DflashError, ExitCode
 from dflashctl.core.findings import errors
 from dflashctl.core.report import ErrorInfo, Outcome, Report
@@ -65,14 +66,16 @@ def _carried_out(
         if options.verify or options.repair:
             models = prove(env, models, tally, everything=True)
         if options.verify and not options.repair:
-            refuse_bad(models)
+            refuse_bad(models, loaded.profile.name)
         if options.repair:
             models = set_aside_bad(env, models, tally)
         if any(m.wanted for m in models):
-            models = _transferred(env, gathered, models, wishes, tally, options)
+            models = fetched(
+                env, loaded, gathered, models, Errand(wishes=wishes, tally=tally, files=options.files)
+            )
         else:
             models = prove(env, models, tally)
-        refuse_bad(models)
+        refuse_bad(models, loaded.profile.name)
         lock = write_lock(env, loaded, gathered, models)
     except DflashError as error:
         data = _data(loaded, gathered, models, tally, None, plan=plan)
@@ -91,21 +94,6 @@ def _carried_out(
         findings=gathered.findings,
         next_steps=(f"dflashctl up {options.profile}",),
     )
-
-
-def _transferred(
-    env: Env,
-    gathered: Gathered,
-    models: tuple[ModelPlan, ...],
-    wishes: Wishes,
-    tally: Tally,
-    options: FetchOptions,
-) -> tuple[ModelPlan, ...]:
-    if wishes.offline or env.hub.access(wishes.rules).offline:
-        missing_offline(models)
-    refuse_bad(tuple(m for m in models if not m.writable))
-    refuse(gathered, roomy_plan(env, gathered))
-    return bring(env, models, wishes.rules, tally, files=options.files)
 
 
 def _data(

@@ -17,9 +17,9 @@ from dflashctl.ports.weight_store import HashJob
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from dflashctl.commands.weights_source import Wishes
     from dflashctl.core.weights import ModelPlan
     from dflashctl.env import Env
-    from dflashctl.ports.hub import TokenRules
     from dflashctl.ports.weight_store import Hasher
 
 
@@ -37,29 +37,36 @@ class Tally:
     transport: str | None = None
 
 
-def bring(
-    env: Env, models: tuple[ModelPlan, ...], rules: TokenRules, tally: Tally, *, files: bool = False
-) -> tuple[ModelPlan, ...]:
-    """All files there and proven; raises what prevents that.
+@dataclass(frozen=True, kw_only=True)
+class Errand:
+    """How a fetch is to be done; `files` reports each file on its own."""
 
-    Files are hashed while others still arrive. What comes wrong is set aside and fetched once more.
+    wishes: Wishes
+    tally: Tally
+    files: bool = False
+
+
+def bring(env: Env, models: tuple[ModelPlan, ...], errand: Errand) -> tuple[ModelPlan, ...]:
+    """All files there; raises what prevents that. What lay there before and is bad is only reported.
+
+    Files are hashed while others still arrive. What arrives wrong is set aside and fetched once more.
     """
-    began = env.clock.monotonic()
+    tally, began = errand.tally, env.clock.monotonic()
     with ExitStack() as stack:
         for repo in sorted({m.repo for m in models if m.repo and m.wanted}):
             stack.enter_context(env.weight_store.exclusive(env.hub.cache(), repo, _waiting(env, repo)))
         stack.callback(env.hub.close)
         models = looked_again(env, models)
-        meter = Meter(env=env, total_bytes=sum(m.wanted_bytes for m in models), files=files)
-        models = _round(env, models, rules, tally, meter)
-        if any(m.bad for m in models if m.writable):
-            models = _round(env, _without_bad(env, models, tally), rules, tally, meter)
+        fresh = frozenset((m.label, f.path) for m in models for f in m.wanted)
+        meter = Meter(env=env, total_bytes=sum(m.wanted_bytes for m in models), files=errand.files)
+        models = _round(env, models, errand, meter)
+        if any((m.label, r.file.path) in fresh for m in models for r in m.bad):
+            models = _round(env, set_aside_bad(env, models, tally, only=fresh), errand, meter)
         for repo in {m.repo for m in models if m.repo and m.writable}:
             tally.orphans_bytes += env.hub.sweep(repo)
     if tally.transferred_bytes and tally.transfer_s:
         env.weight_store.remember_rate(tally.transferred_bytes / tally.transfer_s)
     tally.verify_s = env.clock.monotonic() - began if tally.verified_bytes else None
-    refuse_bad(models)
     return models
 
 
@@ -100,9 +107,9 @@ def prove(
     return tuple(_with(m, proven) for m in models)
 
 
-def refuse_bad(models: tuple[ModelPlan, ...]) -> None:
+def refuse_bad(models: tuple[ModelPlan, ...], profile: str) -> None:
     """CheckFailed that names every bad file, what is wrong with it and what to do."""
-    bad = [(m, r) for m in models for r in m.files if r.status in BAD]
+    bad = [(m, r) for m in models for r in m.files if r.status in BAD or (not m.writable and not r.usable)]
     if not bad:
         return
     listed = "\n".join(f"{m.folder}/{r.file.path}: {r.detail or r.status.value}" for m, r in bad[:20])
@@ -110,18 +117,16 @@ def refuse_bad(models: tuple[ModelPlan, ...]) -> None:
     raise CheckFailed(
         f"{len(bad)} {'file does' if len(bad) == 1 else 'files do'} not verify: {bad[0][1].file.path}"
         f" ({bad[0][1].status.value.replace('_', ' ')})",
-        hint="replace the named files; a local folder is never written to"
+        hint="replace the named files: a local folder is never written to"
         if local
-        else "fetch again with --repair",
+        else f"dflashctl fetch {profile} --repair",
         detail=listed,
     )
 
 
-def _round(
-    env: Env, models: tuple[ModelPlan, ...], rules: TokenRules, tally: Tally, meter: Meter
-) -> tuple[ModelPlan, ...]:
+def _round(env: Env, models: tuple[ModelPlan, ...], errand: Errand, meter: Meter) -> tuple[ModelPlan, ...]:
     """One transfer of all that is missing, with everything unproven hashed meanwhile."""
-    orders = _orders(models)
+    orders, tally = _orders(models), errand.tally
     wanted_bytes = sum(m.wanted_bytes for m in models)
     folders = {m.repo: m for m in models if m.repo is not None}
     began = env.clock.monotonic()
@@ -137,7 +142,7 @@ def _round(
                 _submit(hasher, model, report, tally)
             meter.heard(event)
 
-        done = env.hub.fetch(orders, rules, heard) if orders else Transfer()
+        done = env.hub.fetch(orders, errand.wishes.rules, heard) if orders else Transfer()
         if orders:
             tally.transferred_bytes += wanted_bytes
             tally.transfer_s = (tally.transfer_s or 0.0) + env.clock.monotonic() - began
@@ -167,20 +172,19 @@ def _submit(hasher: Hasher, model: ModelPlan, report: FileReport, tally: Tally) 
     hasher.submit(HashJob(path=Path(model.folder) / report.file.path, file=report.file))
 
 
-def _without_bad(env: Env, models: tuple[ModelPlan, ...], tally: Tally) -> tuple[ModelPlan, ...]:
-    """Bad files moved out of the way, and so missing again; only in the hub's cache, never in a local folder."""
-    changed = []
+def set_aside_bad(
+    env: Env, models: tuple[ModelPlan, ...], tally: Tally, *, only: frozenset[tuple[str, str]] | None = None
+) -> tuple[ModelPlan, ...]:
+    """Bad files moved out of the way, and so missing again; only in the hub's cache, never in a local folder.
+
+    `only` limits it to (model, path) pairs.
+    """
     for model in models:
-        if model.bad and model.writable:
-            places = [env.weight_store.set_aside(Path(model.folder), report) for report in model.bad]
-            tally.set_aside += [str(place) for place in places if place is not None]
-        changed.append(model)
-    return looked_again(env, tuple(changed))
-
-
-def set_aside_bad(env: Env, models: tuple[ModelPlan, ...], tally: Tally) -> tuple[ModelPlan, ...]:
-    """What --repair does before it fetches."""
-    return _without_bad(env, models, tally)
+        for report in model.bad if model.writable else ():
+            if only is None or (model.label, report.file.path) in only:
+                place = env.weight_store.set_aside(Path(model.folder), report)
+                tally.set_aside += [str(place)] if place is not None else []
+    return looked_again(env, models)
 
 
 def _by_path(hasher: Hasher) -> dict[Path, FileReport]:

@@ -7,34 +7,24 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dflashctl.core.errors import CheckFailed, Permanent, Unavailable
+from dflashctl.commands.weights_source import Source, Wishes, find_source, small_file
+from dflashctl.core.errors import Permanent
 from dflashctl.core.findings import Finding, Severity
 from dflashctl.core.model_config import ModelConfig, indexed_shards, parse_config_text
-from dflashctl.core.model_files import CONFIG, INDEX, FileReport, FileStatus, Listing, ModelFile
+from dflashctl.core.model_files import CONFIG, INDEX, FileReport, FileStatus
 from dflashctl.core.pair import Pair, fc_finding, pair_findings
-from dflashctl.core.profile import BUILTIN, Algorithm, ModelRef
-from dflashctl.core.proof import judged_bytes
+from dflashctl.core.profile import Algorithm, ModelRef
 from dflashctl.core.selection import Selection, choose, missing_shards
 from dflashctl.core.weights import ModelPlan
 from dflashctl.core.weights_lock import LockedModel, code_changes, difference, is_commit
-from dflashctl.ports.hub import TokenRules
 
 if TYPE_CHECKING:
     from dflashctl.core.weights_lock import Lock
     from dflashctl.env import Env
+    from dflashctl.ports.hub import TokenRules
     from dflashctl.ports.profiles import LoadedProfile
 
 _DRAFT_WEIGHTS = "model.safetensors"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Wishes:
-    """How far to go: `renew` replaces a lock that no longer fits the profile, which only `fetch` does."""
-
-    rules: TokenRules = TokenRules()  # noqa: RUF009 - frozen
-    offline: bool = False
-    renew: bool = False
-    accept_code: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,18 +39,6 @@ class Gathered:
     rules: TokenRules
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Source:
-    """One model before its files are looked at: `content` holds small files that came from the Hub."""
-
-    role: str
-    ref: ModelRef
-    entry: LockedModel | None
-    folder: Path
-    listing: Listing
-    kind: str
-
-
 def gather(env: Env, loaded: LoadedProfile, wishes: Wishes) -> Gathered:
     """Both models, from the lock when it fits, else from the Hub; refuses a pair that does not fit."""
     found = env.weight_store.find_lock(loaded.file.path, shipped=loaded.file.origin == "shipped")
@@ -70,7 +48,7 @@ def gather(env: Env, loaded: LoadedProfile, wishes: Wishes) -> Gathered:
     findings: list[Finding] = []
     for role, ref in roles(loaded):
         entry = _fitting(loaded, role, ref, found, wishes)
-        source = _source(env, loaded, role, ref, entry, wishes)
+        source = find_source(env, loaded, role, ref, entry, wishes)
         model, config, more = _model(env, source, wishes)
         _agree_to_code(role, model, _entry(lock, role), wishes, loaded.profile.name)
         models.append(model)
@@ -134,54 +112,9 @@ def _fitting(
     )
 
 
-def _source(
-    env: Env, loaded: LoadedProfile, role: str, ref: ModelRef, entry: LockedModel | None, wishes: Wishes
-) -> _Source:
-    if ref.path is not None:
-        folder = _local_folder(env, loaded, role, ref.path)
-        files = entry.files if entry is not None else env.weight_store.local_files(folder)
-        kind = "builtin" if ref.path.startswith(BUILTIN) else "local"
-        listing = Listing(repo=ref.path, commit=None, files=files)
-        return _Source(role=role, ref=ref, entry=entry, folder=folder, listing=listing, kind=kind)
-    repo = ref.repo or ""
-    if ref.trust_remote_code and not is_commit(ref.revision):
-        raise Permanent(
-            f"{role}.trust_remote_code needs a full commit, and {role}.revision is {ref.revision!r}",
-            hint="pin the 40-digit commit whose code you have read",
-        )
-    listing = _listing(env, role, ref, entry, wishes)
-    folder = env.hub.snapshot(repo, listing.commit or "")
-    return _Source(role=role, ref=ref, entry=entry, folder=folder, listing=listing, kind="hub")
-
-
-def _local_folder(env: Env, loaded: LoadedProfile, role: str, path: str) -> Path:
-    folder = env.profiles.model_path(loaded.file, path)
-    if not folder.is_dir():
-        raise Permanent(
-            f"{role}.path {path!r} of profile {loaded.profile.name!r} is not there: {str(folder)!r} is no folder",
-            hint=f"put the model there, or change {role}.path in {loaded.file.path}",
-        )
-    return folder
-
-
-def _listing(env: Env, role: str, ref: ModelRef, entry: LockedModel | None, wishes: Wishes) -> Listing:
-    repo = ref.repo or ""
-    if entry is not None:
-        return Listing(repo=repo, commit=entry.commit, files=entry.files)
-    if not (wishes.offline or env.hub.access(wishes.rules).offline):
-        return env.hub.listing(repo, ref.revision, wishes.rules)
-    listing = env.hub.cached_listing(repo, ref.revision or "") if is_commit(ref.revision) else None
-    if listing is None:
-        raise Unavailable(
-            f"offline, and nothing of {role} {repo!r} at {ref.revision!r} is in the cache {str(env.hub.cache())!r}",
-            hint="run it once without --offline, or point HF_HUB_CACHE at a cache that has it",
-        )
-    return listing
-
-
-def _model(env: Env, source: _Source, wishes: Wishes) -> tuple[ModelPlan, ModelConfig, list[Finding]]:
+def _model(env: Env, source: Source, wishes: Wishes) -> tuple[ModelPlan, ModelConfig, list[Finding]]:
     """The plan of one model. The small files read here also prove that this account may read the repository."""
-    config_text = _small(env, source, CONFIG, wishes)
+    config_text = small_file(env, source, CONFIG, wishes)
     config = parse_config_text(config_text) if config_text is not None else None
     if config is None:
         raise Permanent(
@@ -204,12 +137,12 @@ def _model(env: Env, source: _Source, wishes: Wishes) -> tuple[ModelPlan, ModelC
     return model, config, findings
 
 
-def _selection(env: Env, source: _Source, wishes: Wishes) -> tuple[Selection, list[Finding]]:
+def _selection(env: Env, source: Source, wishes: Wishes) -> tuple[Selection, list[Finding]]:
     if source.entry is not None:
         code = source.entry.code
         return Selection(chosen=source.entry.files, code=code), []
     files = source.listing.files
-    index = _small(env, source, INDEX, wishes) if any(f.path == INDEX for f in files) else None
+    index = small_file(env, source, INDEX, wishes) if any(f.path == INDEX for f in files) else None
     try:
         indexed = indexed_shards(json.loads(index)) if index is not None else None
     except ValueError:
@@ -233,7 +166,7 @@ def _selection(env: Env, source: _Source, wishes: Wishes) -> tuple[Selection, li
     return chosen, _moved(source)
 
 
-def _moved(source: _Source) -> list[Finding]:
+def _moved(source: Source) -> list[Finding]:
     if source.listing.moved_to is None:
         return []
     return [
@@ -246,7 +179,7 @@ def _moved(source: _Source) -> list[Finding]:
     ]
 
 
-def _looked_at(env: Env, source: _Source, chosen: Selection) -> tuple[FileReport, ...]:
+def _looked_at(env: Env, source: Source, chosen: Selection) -> tuple[FileReport, ...]:
     reports = env.weight_store.look(source.folder, chosen.chosen)
     if source.kind == "builtin":
         # They come with the package, whose installer checked them; the cheap look is what is left to do.
@@ -262,38 +195,6 @@ def _looked_at(env: Env, source: _Source, chosen: Selection) -> tuple[FileReport
 
 def _sha_of(reports: tuple[FileReport, ...], path: str) -> str | None:
     return next((r.file.sha256 or r.sha256 for r in reports if r.file.path == path), None)
-
-
-def _small(env: Env, source: _Source, path: str, wishes: Wishes) -> bytes | None:
-    """A small file from disk when what lies there is right, else from the Hub, never unproven."""
-    expected = next((f for f in source.listing.files if f.path == path), None)
-    if expected is None:
-        return None
-    content = env.weight_store.read_bytes(source.folder / path)
-    if content is not None and judged_bytes(expected, content).usable:
-        return content
-    if source.kind != "hub":
-        raise CheckFailed(
-            f"{path} of {source.ref.label!r} is not what the lock says", detail=str(source.folder / path)
-        )
-    return _read_from_hub(env, source, expected, wishes)
-
-
-def _read_from_hub(env: Env, source: _Source, expected: ModelFile, wishes: Wishes) -> bytes:
-    repo, commit = source.ref.repo or "", source.listing.commit or ""
-    if wishes.offline or env.hub.access(wishes.rules).offline:
-        raise Unavailable(
-            f"offline, and {expected.path} of {repo!r} is missing or wrong in {str(source.folder)!r}",
-            hint="run it once without --offline",
-        )
-    content = env.hub.read(repo, commit, expected.path, wishes.rules)
-    verdict = judged_bytes(expected, content)
-    if not verdict.usable:
-        raise Unavailable(
-            f"the Hub gives something else for {expected.path} of {repo!r}: {verdict.detail}",
-            hint="check HF_ENDPOINT, the proxy, and whether that network wants a login",
-        )
-    return content
 
 
 def _agree_to_code(

@@ -80,10 +80,16 @@ class FileWeightStore:
             return None
         parent = folder.parent.parent if folder.parent.name == "snapshots" else folder
         place = parent / _ASIDE / f"{real.name}.{time.time_ns()}"
-        place.parent.mkdir(exist_ok=True)
-        os.replace(real, place)
-        if link.is_symlink():
-            link.unlink()
+        try:
+            place.parent.mkdir(exist_ok=True)
+            os.replace(real, place)
+            if link.is_symlink():
+                link.unlink()
+        except OSError as error:
+            raise Permanent(
+                f"{str(link)!r} is bad and cannot be moved aside: {error.strerror}",
+                hint="repair it where the cache can be written, or set HF_HUB_CACHE to another one",
+            ) from error
         return place
 
     def room(self, path: Path) -> DiskRoom:
