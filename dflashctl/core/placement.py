@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dflashctl.core.findings import Finding, Severity
+from dflashctl.core.grouping import best_group
 
 if TYPE_CHECKING:
     from dflashctl.core.machine import Gpu, Machine
@@ -23,16 +24,16 @@ class Placement:
 
 
 def place(profile: Profile, machine: Machine, wanted: tuple[str, ...] | None = None) -> Placement:
-    """The GPUs for `profile` on `machine`: those in `wanted`, else the first fitting ones."""
+    """The GPUs for `profile` on `machine`: those in `wanted`, else the best group of fitting ones (core.grouping)."""
     need = max(profile.requirements.gpus, _world_size(profile) if profile.requirements.gpus else 0)
     if need == 0:
         return Placement(gpus=())
     if wanted is not None:
         return _place_wanted(profile, machine, wanted, need)
-    fitting = [g for g in machine.gpus if not _unfit(g, profile.requirements)]
+    fitting = [g for g in machine.visible_gpus if not _unfit(g, profile.requirements)]
     if len(fitting) < need:
         return Placement(gpus=(), findings=(_too_few(profile, machine, len(fitting), need),))
-    return Placement(gpus=tuple(g.uuid for g in fitting[:need]))
+    return Placement(gpus=tuple(g.uuid for g in best_group(fitting, machine, need)))
 
 
 def _world_size(profile: Profile) -> int:
@@ -44,7 +45,9 @@ def _place_wanted(profile: Profile, machine: Machine, wanted: tuple[str, ...], n
     findings = [_no_such_gpu(key, machine) for key, gpu in chosen if gpu is None]
     gpus = [gpu for _, gpu in chosen if gpu is not None]
     if len({g.uuid for g in gpus}) != len(gpus):
-        findings.append(_error("gpus_repeated", f"--gpus {','.join(wanted)} names a GPU twice", "name each GPU once"))
+        findings.append(
+            _error("gpus_repeated", f"--gpus {','.join(wanted)} names a GPU twice", "name each GPU once")
+        )
     if not findings and len(gpus) != need:
         findings.append(
             _error(
@@ -71,9 +74,14 @@ def _too_few(profile: Profile, machine: Machine, fitting: int, need: int) -> Fin
     if not machine.gpus:
         why = machine.gpu_problem or "this machine has no GPU"
         summary = f"profile {profile.name!r} needs {need} GPUs ({kinds}): {why}"
+    elif not machine.visible_gpus:
+        why = machine.gpu_problem or "CUDA_VISIBLE_DEVICES hides all of this machine's GPUs"
+        summary = f"profile {profile.name!r} needs {need} GPUs ({kinds}): {why}"
     else:
-        reasons = sorted({f"{g.name}: {why}" for g in machine.gpus for why in _unfit(g, profile.requirements)})
-        found = f"{len(machine.gpus)}x {machine.gpus[0].name}"
+        reasons = sorted(
+            {f"{g.name}: {why}" for g in machine.visible_gpus for why in _unfit(g, profile.requirements)}
+        )
+        found = f"{len(machine.visible_gpus)}x {machine.visible_gpus[0].name}"
         summary = f"profile {profile.name!r} needs {need} GPUs ({kinds}), {fitting} of this machine's fit (it has {found})"
         if reasons:
             summary += f": {'; '.join(reasons)}"

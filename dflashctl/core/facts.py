@@ -1,0 +1,101 @@
+"""Facts: all that checks judge: the machine, and with a profile the plan and what it needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dflashctl.core.deep import DeepFacts
+    from dflashctl.core.fit import Fit
+    from dflashctl.core.host import Host, Software
+    from dflashctl.core.machine import Gpu, Link, Machine
+    from dflashctl.core.plan import Plan
+    from dflashctl.core.profile import Profile
+    from dflashctl.core.serving import Serving
+
+
+@dataclass(frozen=True, kw_only=True)
+class PortUse:
+    """A port the plan needs: `purpose` says what for; the owner is known where this user may see it."""
+
+    port: int
+    purpose: str
+    free: bool
+    owner_pid: int | None = None
+    owner_name: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class WeightsOnDisk:
+    """Weights of one model: what there should be and what lies there; None where it is not known."""
+
+    label: str
+    wanted_bytes: int | None = None
+    present_bytes: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """`fit` is for GPUs without other users, `fit_now` for what is free at this moment.
+
+    `deep` only after `--deep`. Without a profile everything about the plan is None or empty.
+    """
+
+    machine: Machine
+    profile: Profile | None = None
+    plan: Plan | None = None
+    serving: Serving | None = None
+    fit: Fit | None = None
+    fit_now: Fit | None = None
+    ports: tuple[PortUse, ...] = ()
+    weights: tuple[WeightsOnDisk, ...] = ()
+    deep: DeepFacts | None = None
+
+    @property
+    def gpus(self) -> tuple[Gpu, ...]:
+        """The GPUs that matter: the plan's, else (no plan, or it found none) all that are visible."""
+        chosen = [gpu for key in (self.plan.gpus if self.plan else ()) if (gpu := self.machine.gpu(key))]
+        return tuple(chosen) or self.machine.visible_gpus
+
+    @property
+    def links(self) -> tuple[Link, ...]:
+        """The connections among `gpus`."""
+        indices = {gpu.index for gpu in self.gpus}
+        return tuple(link for link in self.machine.links if {link.a, link.b} <= indices)
+
+    @property
+    def host(self) -> Host | None:
+        return self.machine.host
+
+    @property
+    def software(self) -> Software | None:
+        """The engine's software; None also for a plan in a container image, which brings its own."""
+        return None if self.plan and self.plan.runtime == "docker" else self.machine.software
+
+    @property
+    def needs_gpus(self) -> bool:
+        return self.profile is not None and self.profile.requirements.gpus > 0
+
+    @property
+    def ranks(self) -> int:
+        """How many GPUs work together: the plan's, without a plan all of them."""
+        return self.serving.tensor * self.serving.pipeline if self.serving else len(self.gpus)
+
+    @property
+    def on_sglang(self) -> bool:
+        return self.plan is not None and self.plan.engine == "sglang"
+
+    def has(self, need: str) -> bool:
+        """Whether the part that a check names in NEEDS is there."""
+        parts: dict[str, object] = {
+            "gpus": self.gpus and (self.profile is None or self.needs_gpus),
+            "host": self.host,
+            "software": self.software,
+            "profile": self.profile,
+            "plan": self.plan,
+            "sglang_plan": self.on_sglang,
+            "fit": self.fit,
+            "deep": self.deep,
+        }
+        return bool(parts[need])
