@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -20,10 +21,12 @@ def run_app(argv: Sequence[str], *, make_env: Callable[[Screen], Env] | None = N
     from dflashctl.ui.screen import Screen
 
     screen = screen or Screen.of(argv, out=sys.stdout, err=sys.stderr)
-    env = make_env(screen) if make_env else Env(notify=screen.notify)
+    env = make_env(screen) if make_env else Env(notify=screen.notify, show_line=screen.server_line)
     try:
         with screen:
             report = _report(list(argv), env, screen)
+            if report.mute:
+                os._exit(int(report.exit_code))
             screen.show(report)
         return int(report.exit_code)
     except BrokenPipeError:
@@ -82,7 +85,5 @@ def _crash(name: str, argv: list[str], env: Env, error: Exception) -> Report:
 
 def _closed_pipe() -> int:
     """The reader of our output went away (`| head`): end quietly, as other tools do."""
-    import os
-
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 141

@@ -38,12 +38,14 @@ class Env:
         environ: Mapping[str, str] | None = None,
         cwd: Path | None = None,
         notify: Callable[[Progress], None] = _silent,
+        show_line: Callable[[str], None] | None = None,
         **parts: object,
     ) -> None:
         self.environ: Mapping[str, str] = dict(os.environ) if environ is None else environ
         self.cwd = cwd or Path.cwd()
         self.python = sys.executable
         self.notify = notify
+        self.show_line = show_line
         for name in parts:
             if not isinstance(getattr(type(self), name, None), cached_property):
                 msg = f"Env has no part {name!r}"

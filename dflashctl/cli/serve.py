@@ -17,6 +17,7 @@ def up(
     plan: PlanRequest,
     *,
     detach: Annotated[bool, typer.Option("--detach", "-d", help="Return once ready; the supervisor stays.")] = False,
+    show_log: Annotated[bool, typer.Option("--show-log", help="Show the server's own log as well.")] = False,
 ) -> object:
     """Fetch, check, plan, start and prove a server; stay in front and supervise it.
 
@@ -28,7 +29,7 @@ def up(
     """
     from dflashctl.commands.up import up as run
 
-    return run(ctx.obj.env, plan, detach=detach)
+    return run(ctx.obj.env, plan, detach=detach, show_log=show_log)
 
 
 def down(ctx: typer.Context, name: o.InstanceArgument = None, *, json: o.Json = False) -> object:

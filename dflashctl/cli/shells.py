@@ -133,8 +133,8 @@ def zsh(infos: Sequence[CommandInfo]) -> str:
 # zsh completion for dflashctl; made by `python -m dflashctl.cli.stored`.
 _dflashctl_names() {{
   local -a names
-  names=(${{(f)"$(dflashctl __complete $1 2>/dev/null)"}})
-  compadd -a names
+  names=(${{(f)"$(dflashctl __complete ${{@[-1]}} 2>/dev/null)"}})
+  compadd "${{@[1,-2]}}" -a names
 }}
 _dflashctl() {{
   local command shift_by=1

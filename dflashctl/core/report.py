@@ -38,15 +38,19 @@ class ErrorInfo:
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """The answer of a command: `data` is one dataclass (or None), rendered by `ui` and nobody else."""
+    """The answer of a command: `data` is one dataclass (or None), rendered by `ui` and nobody else.
+
+    `mute` says that nobody reads our output any more, so that writing it would wait for ever.
+    """
 
     command: str
     data: object | None = None
     outcome: Outcome = Outcome.OK
-    exit_code: ExitCode = ExitCode.OK
+    exit_code: int = ExitCode.OK
     findings: tuple[Finding, ...] = ()
     errors: tuple[ErrorInfo, ...] = ()
     next_steps: tuple[str, ...] = ()
+    mute: bool = False
 
 
 def failure(command: str, error: DflashError, *, data: object | None = None) -> Report:
@@ -55,9 +59,9 @@ def failure(command: str, error: DflashError, *, data: object | None = None) -> 
     return Report(
         command=command,
         data=data,
-        outcome=Outcome.FAILED,
+        outcome=Outcome.OK if error.exit_code is ExitCode.OK else Outcome.FAILED,
         exit_code=error.exit_code,
-        errors=(ErrorInfo.of(error),),
+        errors=() if error.exit_code is ExitCode.OK else (ErrorInfo.of(error),),
         next_steps=steps,
     )
 

@@ -68,6 +68,12 @@ class ProgressLine:
             self._err.write(text + "\n")
         self._err.flush()
 
+    def interrupt(self) -> None:
+        """Make room for other output; the line is drawn again with the next event."""
+        if self._open:
+            self._err.write("\r\x1b[K")
+            self._open = False
+
     def close(self) -> None:
         self._finish()
         self._err.flush()

@@ -57,6 +57,13 @@ class Screen:
             self._line = ProgressLine(self._err)
         self._line.show(event)
 
+    def server_line(self, line: str) -> None:
+        """Show a line of the server's own log, on standard error."""
+        if self._line is not None:
+            self._line.interrupt()
+        self._err.write(line.rstrip("\n") + "\n")
+        self._err.flush()
+
     def live(self, report: Report) -> None:
         """Show a report that will be followed by another (a live view); JSON prints only the last."""
         if not self._json:

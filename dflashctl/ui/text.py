@@ -13,6 +13,7 @@ from dflashctl.core.findings import Severity
 from dflashctl.ui.theme import MARKS, THEME
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from types import ModuleType
 
     from rich.console import RenderableType
@@ -32,8 +33,7 @@ def show(report: Report, *, out: IO[str], err: IO[str], verbose: bool = False) -
     answer, talk = console(out), console(err)
     view = _view(report)
     if view is not None and report.data is not None:
-        for renderable in view.render(report):
-            answer.print(renderable)
+        _print(answer, view.render(report))
     if not getattr(view, "SHOWS_FINDINGS", False):
         for finding in report.findings:
             if verbose or finding.severity is not Severity.OK:
@@ -51,9 +51,17 @@ def show_live(report: Report, *, out: IO[str]) -> None:
         answer.file.write("\x1b[H\x1b[J")
     view = _view(report)
     if view is not None:
-        for renderable in view.render(report):
-            answer.print(renderable)
+        _print(answer, view.render(report))
     out.flush()
+
+
+def _print(answer: Console, renderables: Iterable[RenderableType]) -> None:
+    """Plain strings go out as they are, byte for byte; everything else is laid out."""
+    for renderable in renderables:
+        if isinstance(renderable, str):
+            answer.file.write(renderable + "\n")
+        else:
+            answer.print(renderable)
 
 
 def finding_lines(finding: Finding, *, short: bool = False) -> list[RenderableType]:

@@ -18,4 +18,4 @@ def render(report: Report) -> list[RenderableType]:
     assert isinstance(report.data, CompletionScript)
     if report.data.installed:
         return [Text.assemble(("ok   ", "ok"), f"written to {report.data.installed}")]
-    return [Text(report.data.text.rstrip("\n"), no_wrap=True, overflow="ignore")]
+    return [report.data.text.rstrip("\n")]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-
 from dflashctl.core.profile_view import ProfileText
 
 if TYPE_CHECKING:
@@ -16,4 +14,4 @@ if TYPE_CHECKING:
 
 def render(report: Report) -> list[RenderableType]:
     assert isinstance(report.data, ProfileText)
-    return [Text(report.data.text.rstrip("\n"), no_wrap=True, overflow="ignore")]
+    return [report.data.text.rstrip("\n")]

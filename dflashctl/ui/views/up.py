@@ -32,7 +32,7 @@ def plan_lines(plan: Plan, *, refused: bool) -> list[RenderableType]:
         facts.add_row(Text(key, style="key"), value)
     lines: list[RenderableType] = [facts]
     if not refused:
-        lines += [Text(""), Text(command_text(plan), no_wrap=True, overflow="ignore")]
+        lines += [Text(""), command_text(plan)]
     if plan.translations:
         lines += [Text(""), Text("changed for this release:", style="heading")]
         lines += [_translation(t.from_, t.to, t.reason) for t in plan.translations]

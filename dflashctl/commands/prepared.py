@@ -1,0 +1,26 @@
+"""Between the plan and the start: weights, and the plan made again with what their configs say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from dflashctl.commands.ensure_weights import ensure_weights
+from dflashctl.commands.planned import planned
+from dflashctl.core.instance import Phase
+
+if TYPE_CHECKING:
+    from dflashctl.commands.planned import Planned
+    from dflashctl.core.options import PlanRequest
+    from dflashctl.env import Env
+    from dflashctl.ports.instances import OwnedInstance
+
+
+def prepared(env: Env, request: PlanRequest, made: Planned, owned: OwnedInstance) -> Planned:
+    """The plan that will run; raises what forbids the start, refusals that only now show are in plan.findings."""
+    owned.enter(Phase.FETCHING, "the weights of target and draft")
+    weights = ensure_weights(env, made.loaded, offline=request.offline, skip=request.skip_fetch)
+    owned.enter(Phase.VERIFYING, "the plan against the models and this machine")
+    again = planned(env, request)
+    plan = again.plan
+    return replace(again, plan=replace(plan, findings=(*plan.findings, *weights.findings)))

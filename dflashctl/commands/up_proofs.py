@@ -1,0 +1,76 @@
+"""The proofs that `up` makes once the server is ready, beside the supervision."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from dflashctl.core.errors import DflashError
+from dflashctl.core.progress import Progress
+from dflashctl.core.smoke import Proof, ProofStatus
+from dflashctl.proofs.client import Expected
+from dflashctl.proofs.runner import ProofSettings, prove
+
+if TYPE_CHECKING:
+    from dflashctl.core.plan import Plan
+    from dflashctl.env import Env
+
+_KEY = "DFLASHCTL_API_KEY"
+_MARKS = {ProofStatus.PASS: "pass", ProofStatus.FAIL: "FAIL", ProofStatus.SKIPPED: "skip"}
+
+
+def prove_plan(env: Env, plan: Plan) -> tuple[Proof, ...]:
+    """The quick proofs on the plan's server; one failed proof when nothing answers there any more."""
+    expected = Expected(model=plan.served_model_name, speculation=plan.speculation, block_size=plan.block_size)
+    settings = ProofSettings(expected=expected, api_key=env.environ.get(_KEY), quick=True)
+    try:
+        return prove(env.web, env.clock, local_url(plan), settings)
+    except DflashError as error:
+        return (Proof(id="answers", title="answers", status=ProofStatus.FAIL, why=error.message),)
+
+
+def local_url(plan: Plan) -> str:
+    """Where this host reaches the server; a wildcard address is reached through loopback."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(plan.host, plan.host)  # noqa: S104 - compared, not bound
+    return f"http://[{host}]:{plan.port}" if ":" in host else f"http://{host}:{plan.port}"
+
+
+class Proving:
+    """Starts the proofs when the first progress event says ready; a context manager around the supervision."""
+
+    def __init__(self, env: Env, plan: Plan) -> None:
+        self._env = env
+        self._plan = plan
+        self._inner = env.notify
+        self._began = env.clock.monotonic()
+        self._thread: threading.Thread | None = None
+        self.proofs: tuple[Proof, ...] = ()
+
+    def __enter__(self) -> Proving:
+        self._env.notify = self._notify
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._env.notify = self._inner
+        if self._thread is not None:
+            self._thread.join(timeout=0.5)
+
+    def _notify(self, event: Progress) -> None:
+        if event.step != "ready" or self._thread is not None:
+            self._inner(event)
+            return
+        took = self._env.clock.monotonic() - self._began
+        self._say("ready", f"ready  {self._plan.name} at {local_url(self._plan)}, {took:.1f} s after the start")
+        self._thread = threading.Thread(target=self._prove, name="proofs", daemon=True)
+        self._thread.start()
+
+    def _prove(self) -> None:
+        self.proofs = prove_plan(self._env, self._plan)
+        for proof in self.proofs:
+            self._say("smoke", f"{_MARKS[proof.status]}   {proof.title}: {proof.why}")
+        if any(proof.status is ProofStatus.FAIL for proof in self.proofs):
+            self._say("smoke", f"the server runs on; look closer: dflashctl smoke {self._plan.name}")
+        self._say("serving", "serving; Ctrl-C stops it")
+
+    def _say(self, step: str, text: str) -> None:
+        self._inner(Progress(step=step, text=text, final=True))
