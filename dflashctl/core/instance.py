@@ -1,0 +1,172 @@
+"""Instance: what is written down about a supervised server, and who it is."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+
+from dflashctl.core.engine import StartPhase  # noqa: TC001 - read at run time by decode
+from dflashctl.core.errors import UsageProblem
+
+RECORD_VERSION = 1
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
+
+
+class Phase(str, Enum):
+    """Where an instance is; the order is that of a good life."""
+
+    PREFLIGHT = "preflight"
+    FETCHING = "fetching"
+    VERIFYING = "verifying"
+    STARTING = "starting"
+    LOADING = "loading"
+    READY = "ready"
+    UNHEALTHY = "unhealthy"
+    DRAINING = "draining"
+    BACKOFF = "backoff"
+    STOPPED = "stopped"
+    FAILED = "failed"
+
+
+ENDED = (Phase.STOPPED, Phase.FAILED)
+
+
+def check_name(name: str) -> str:
+    """`name` when it can be an instance's name, else UsageProblem."""
+    if not _NAME.fullmatch(name) or ".." in name:
+        raise UsageProblem(
+            f"{name!r} cannot be an instance name",
+            hint="use lower-case letters, digits, '.', '_' and '-', at most 63 characters: --name NAME",
+        )
+    return name
+
+
+@dataclass(frozen=True, kw_only=True)
+class Identity:
+    """A process that cannot be mistaken: pids return, start times within one boot and pid namespace do not.
+
+    `start_ticks` is field 22 of /proc/PID/stat (10 ms each).
+    """
+
+    boot_id: str
+    pid_namespace: int
+    pid: int
+    start_ticks: int
+    session: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reason:
+    """Why it is so: `code` for scripts, `text` for people."""
+
+    code: str
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class LastExit:
+    """How the server last ended: `status` when it left by itself, `signal` when it was killed."""
+
+    status: int | None = None
+    signal: int | None = None
+    kind: str | None = None
+    evidence: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProbeState:
+    """What the last probes said; `accept_length` is that of the completion that proved readiness."""
+
+    last_ok_at_s: float | None = None
+    latency_ms: float | None = None
+    tokens_total: float | None = None
+    accept_length: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Served:
+    """What is served and where."""
+
+    profile: str
+    engine: str
+    engine_version: str
+    runtime: str
+    host: str
+    port: int
+    served_model_name: str
+    fingerprint: str
+    target: str | None = None
+    target_revision: str | None = None
+    draft: str | None = None
+    draft_revision: str | None = None
+    block_size: int | None = None
+    gpus: tuple[str, ...] = ()
+    metrics_path: str = "/metrics"
+
+    @property
+    def url(self) -> str:
+        """Where this host reaches the server; a wildcard address is reached through loopback."""
+        host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(self.host, self.host)  # noqa: S104 - compared, not bound
+        return (
+            f"http://[{host}]:{self.port}"
+            if ":" in host and "[" not in host
+            else f"http://{host}:{self.port}"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class InstanceRecord:
+    """The record of one instance; times are wall-clock seconds, for display only.
+
+    `sessions` are the server's sessions (the first its own), by their leader's identity; `facts` come from the log.
+    `log_lost_lines` counts lines that reached no file, `journal_lost_writes` records that could not be written.
+    """
+
+    schema_version: int = RECORD_VERSION
+    name: str
+    phase: Phase
+    phase_since_s: float
+    started_at_s: float | None = None
+    supervisor: Identity | None = None
+    served: Served | None = None
+    step: StartPhase | None = None
+    done: int | None = None
+    total: int | None = None
+    ready: bool = False
+    healthy: bool | None = None
+    reason: Reason | None = None
+    server: Identity | None = None
+    sessions: tuple[Identity, ...] = ()
+    container: str | None = None
+    restarts_used: int = 0
+    restarts_budget: int = 0
+    last_exit: LastExit | None = None
+    probe: ProbeState = ProbeState()
+    facts: tuple[tuple[str, str], ...] = ()
+    exit_code: int | None = None
+    log_lost_lines: int = 0
+    journal_lost_writes: int = 0
+    detached: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class JournalEvent:
+    """One line of events.jsonl."""
+
+    at_s: float
+    kind: str
+    text: str
+    phase: Phase | None = None
+    attempt: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Snapshot:
+    """What can be read of an instance: `supervised` is decided by the lock alone, never by the record."""
+
+    name: str
+    supervised: bool
+    record: InstanceRecord | None = None
+    problem: str | None = None
+    owner_pid: int | None = None

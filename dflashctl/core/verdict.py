@@ -1,0 +1,96 @@
+"""Verdict: how a server ended, in words, and whether starting it again could help."""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dflashctl.core.diagnose import EVIDENCE_LINES, Diagnosis
+from dflashctl.core.engine import StartPhase
+from dflashctl.core.instance import LastExit, Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_USAGE = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndFacts:
+    """`returncode` as subprocess gives it; `oom_kills` since the start, None unknown; `step` where the start was."""
+
+    returncode: int | None
+    oom_kills: int | None
+    step: StartPhase | None
+    was_ready: bool
+    lines: Sequence[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    last_exit: LastExit
+    reason: Reason
+    permanent: bool
+
+
+def judge(facts: EndFacts, diagnosis: Diagnosis | None) -> Verdict:
+    """The log's first cause decides; a status alone never says "out of memory", only the kernel's counter does."""
+    how = _how(facts.returncode)
+    evidence = diagnosis.evidence if diagnosis else tuple(facts.lines[-EVIDENCE_LINES:])
+    if diagnosis is not None and diagnosis.id != "unknown":
+        return _verdict(
+            facts, diagnosis.id, f"{diagnosis.cause} ({how})", evidence, permanent=diagnosis.permanent
+        )
+    if facts.oom_kills:
+        text = (
+            f"killed for memory: the kernel's counter of the control group rose by {facts.oom_kills} ({how})"
+        )
+        return _verdict(facts, "oom", text, evidence, permanent=False)
+    cause = f"{diagnosis.cause} ({how})" if diagnosis else f"the server ended: {how}"
+    permanent = _refused_early(facts)
+    return _verdict(facts, _kind(facts.returncode), cause, evidence, permanent=permanent)
+
+
+def _verdict(facts: EndFacts, kind: str, text: str, evidence: tuple[str, ...], *, permanent: bool) -> Verdict:
+    code = facts.returncode
+    last = LastExit(
+        status=code if code is not None and code >= 0 else None,
+        signal=-code if code is not None and code < 0 else None,
+        kind=kind,
+        evidence=evidence[-EVIDENCE_LINES:],
+    )
+    return Verdict(last_exit=last, reason=Reason(code=kind, text=text), permanent=permanent)
+
+
+def _refused_early(facts: EndFacts) -> bool:
+    """An exit of its own accord before anything was loaded comes again: same arguments, same machine."""
+    if facts.was_ready or facts.returncode is None or facts.returncode <= 0:
+        return False
+    return facts.returncode == _USAGE or facts.step in {None, StartPhase.RESOLVE}
+
+
+def _kind(code: int | None) -> str:
+    if code is None:
+        return "lost"
+    if code < 0:
+        return "killed"
+    return "exited"
+
+
+def _how(code: int | None) -> str:
+    if code is None:
+        return "its status is not known"
+    if code >= 0:
+        return f"exit status {code}"
+    try:
+        return f"killed by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"killed by signal {-code}"
+
+
+def exit_status_of(last: LastExit | None) -> int | None:
+    """What a shell would show: 128 + n for a signal; None when nothing is known."""
+    if last is None:
+        return None
+    return 128 + last.signal if last.signal is not None else last.status

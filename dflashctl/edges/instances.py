@@ -1,0 +1,204 @@
+"""FileInstances: instances as folders; a lock decides who owns one, a JSON record describes it."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import time
+from typing import TYPE_CHECKING
+
+from dflashctl.core.decode import decode
+from dflashctl.core.errors import Busy, StateError
+from dflashctl.core.instance import InstanceRecord, JournalEvent, Snapshot, check_name
+from dflashctl.edges import private_files
+from dflashctl.edges.owned_instance import EVENTS, LOCK, LOG, RECORD, FileOwnedInstance
+from dflashctl.edges.places import state_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+# A reader holds the lock, shared, for an instant; an owner must outwait it.
+_PATIENCE_S = 0.25
+_RECORD_LIMIT_BYTES = 1024 * 1024
+_EVENTS_LIMIT_BYTES = 16 * 1024 * 1024
+_BELOW = ("v1", "instances")
+
+
+class FileInstances:
+    def __init__(self, *, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+        self._root = state_folder(environ)
+
+    def own(self, name: str) -> FileOwnedInstance:
+        folder = self._folder(check_name(name), create=True)
+        try:
+            lock = _take_lock(folder, name, str(self._path(name)))
+        except BaseException:
+            os.close(folder)
+            raise
+        return self._owned(name, folder, lock)
+
+    def adopt(self, name: str, descriptor: int) -> FileOwnedInstance:
+        folder = self._folder(check_name(name), create=True)
+        os.set_inheritable(descriptor, False)  # noqa: FBT003 - no keyword in os
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return self._owned(name, folder, descriptor)
+
+    def read(self, name: str) -> Snapshot:
+        try:
+            folder = self._folder(check_name(name), create=False)
+        except FileNotFoundError:
+            return Snapshot(name=name, supervised=False)
+        try:
+            record, problem = _read_record(folder)
+            supervised = _is_locked(folder)
+            owner = _owner_pid(folder) if supervised else None
+        finally:
+            os.close(folder)
+        return Snapshot(name=name, supervised=supervised, record=record, problem=problem, owner_pid=owner)
+
+    def names(self) -> tuple[str, ...]:
+        try:
+            return tuple(
+                sorted(e.name for e in os.scandir(self._path("")) if e.is_dir(follow_symlinks=False))
+            )
+        except OSError:
+            return ()
+
+    def events(self, name: str) -> tuple[JournalEvent, ...]:
+        try:
+            folder = self._folder(check_name(name), create=False)
+        except FileNotFoundError:
+            return ()
+        try:
+            return tuple(_events(folder))
+        finally:
+            os.close(folder)
+
+    def log_files(self, name: str) -> tuple[Path, ...]:
+        logs = self._path(check_name(name)) / "logs"
+        numbered = [logs / f"{LOG}.{number}" for number in range(9, 0, -1)]
+        return tuple(path for path in (*numbered, logs / LOG) if path.is_file() and not path.is_symlink())
+
+    def _path(self, name: str) -> Path:
+        return self._root.joinpath(*_BELOW, name)
+
+    def _folder(self, name: str, *, create: bool) -> int:
+        shown = str(self._root)
+        descriptor = private_files.private_folder(shown, create=create)
+        for part in (*_BELOW, name):
+            shown = os.path.join(shown, part)
+            try:
+                below = private_files.private_subfolder(descriptor, part, shown, create=create)
+            finally:
+                os.close(descriptor)
+            descriptor = below
+        return descriptor
+
+    def _owned(self, name: str, folder: int, lock: int) -> FileOwnedInstance:
+        previous, problem = _read_record(folder)
+        owned = FileOwnedInstance(
+            name=name,
+            path=self._path(name),
+            folder=folder,
+            lock=lock,
+            previous=previous,
+            environ=self._environ,
+        )
+        if problem is not None:
+            aside = _set_aside(folder)
+            owned.event("record_unreadable", f"the record was set aside as {aside}: {problem}")
+        return owned
+
+
+def _take_lock(folder: int, name: str, shown: str) -> int:
+    try:
+        lock = private_files.open_private(folder, LOCK, os.O_RDWR | os.O_CREAT)
+    except OSError as error:
+        raise private_files.unusable(os.path.join(shown, LOCK), error) from error
+    end = time.monotonic() + _PATIENCE_S
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:  # noqa: PERF203 - the loop is the wait
+            if time.monotonic() > end:
+                os.close(lock)
+                raise _busy(folder, name) from None
+            time.sleep(0.01)
+        except OSError as error:
+            os.close(lock)
+            raise private_files.unusable(os.path.join(shown, LOCK), error) from error
+        else:
+            _sign(lock, shown)
+            return lock
+
+
+def _sign(lock: int, shown: str) -> None:
+    """Write our pid into the lock, so that a second comer can name us before there is a record."""
+    try:
+        os.ftruncate(lock, 0)
+        os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
+    except OSError as error:
+        os.close(lock)
+        raise private_files.unusable(os.path.join(shown, LOCK), error) from error
+
+
+def _busy(folder: int, name: str) -> Busy:
+    record, _ = _read_record(folder)
+    pid = _owner_pid(folder)
+    who = f"pid {pid}" if pid else "another dflashctl"
+    doing = f", phase {record.phase.value}" if record else ""
+    return Busy(f"instance {name!r} is owned by {who}{doing}", hint=f"dflashctl status {name}")
+
+
+def _owner_pid(folder: int) -> int | None:
+    try:
+        return int(private_files.read_private(folder, LOCK, 64))
+    except (OSError, ValueError):
+        return None
+
+
+def _is_locked(folder: int) -> bool:
+    try:
+        lock = private_files.open_private(folder, LOCK, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(lock)
+    return False
+
+
+def _read_record(folder: int) -> tuple[InstanceRecord | None, str | None]:
+    """The record, or what is wrong with it; (None, None) when there is none."""
+    try:
+        content = private_files.read_private(folder, RECORD, _RECORD_LIMIT_BYTES)
+        return decode(InstanceRecord, json.loads(content), at="record"), None
+    except FileNotFoundError:
+        return None, None
+    except (OSError, ValueError, RecursionError) as error:
+        return None, str(error)
+
+
+def _set_aside(folder: int) -> str:
+    taken = {name for name in os.listdir(folder) if name.startswith(f"{RECORD}.bad-")}
+    name = next(n for n in (f"{RECORD}.bad-{i}" for i in range(1, len(taken) + 2)) if n not in taken)
+    try:
+        os.replace(RECORD, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except OSError as error:
+        raise StateError(f"the unreadable record {RECORD} cannot be set aside: {error}") from error
+    return name
+
+
+def _events(folder: int) -> Iterator[JournalEvent]:
+    for name in (f"{EVENTS}.3", f"{EVENTS}.2", f"{EVENTS}.1", EVENTS):
+        with contextlib.suppress(OSError, ValueError):
+            for line in private_files.read_private(folder, name, _EVENTS_LIMIT_BYTES).splitlines():
+                with contextlib.suppress(ValueError):
+                    yield decode(JournalEvent, json.loads(line))

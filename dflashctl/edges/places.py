@@ -1,0 +1,68 @@
+"""Places: where this user's state and short-lived files lie."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dflashctl.core.errors import StateError
+from dflashctl.edges.private_files import private_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# UNIX socket paths end at 107 bytes; SGLang puts about 40 of its own below TMPDIR.
+_LONGEST = 60
+
+
+def state_folder(environ: Mapping[str, str]) -> Path:
+    """DFLASHCTL_STATE_DIR, else `dflashctl` in the user's state folder."""
+    chosen = environ.get("DFLASHCTL_STATE_DIR")
+    if chosen:
+        return Path(chosen).absolute()
+    home = environ.get("XDG_STATE_HOME") or os.path.join(
+        environ.get("HOME") or os.path.expanduser("~"), ".local/state"
+    )
+    return Path(home).absolute() / "dflashctl"
+
+
+def fresh_runtime_folder(environ: Mapping[str, str], key: str) -> Path:
+    """An empty private folder whose short name is made from `key`, so that one left by a crash is reused."""
+    short = hashlib.sha256(key.encode()).hexdigest()[:8]
+    problems = []
+    for base in _runtime_bases(environ):
+        if len(base) > _LONGEST:
+            continue
+        try:
+            os.close(private_folder(base))
+            path = Path(base) / short
+            remove_folder(path)
+            path.mkdir(mode=0o700)
+        except (OSError, StateError) as error:
+            problems.append(str(error))
+            continue
+        return path
+    raise StateError(
+        f"no folder for short-lived files can be made: {'; '.join(problems) or 'every candidate has too long a path'}",
+        hint="name a writable folder with a short path in DFLASHCTL_RUNTIME_DIR",
+    )
+
+
+def remove_folder(path: Path) -> None:
+    """Remove it with all it holds; what cannot be removed stays."""
+    with contextlib.suppress(OSError):
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _runtime_bases(environ: Mapping[str, str]) -> tuple[str, ...]:
+    chosen = environ.get("DFLASHCTL_RUNTIME_DIR")
+    if chosen:
+        return (os.path.abspath(chosen),)
+    own = f"dflashctl-{os.geteuid()}"
+    bases = [os.path.join(environ[name], "dflashctl") for name in ("XDG_RUNTIME_DIR",) if environ.get(name)]
+    bases += [os.path.join(environ[name], own) for name in ("TMPDIR",) if environ.get(name)]
+    return (*bases, f"/tmp/{own}", f"/dev/shm/{own}")  # noqa: S108 - private folders, checked after they are made

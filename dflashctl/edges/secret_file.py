@@ -1,0 +1,47 @@
+"""Secret file: the API key from the environment or a private file, and on to the server without its argv."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from typing import TYPE_CHECKING
+
+from dflashctl.core.errors import Permanent
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+_OTHERS = 0o077
+_LIMIT_BYTES = 4096
+
+
+def api_key(environ: Mapping[str, str]) -> str | None:
+    """DFLASHCTL_API_KEY, else the content of the file that DFLASHCTL_API_KEY_FILE names; None without a key."""
+    key = environ.get("DFLASHCTL_API_KEY")
+    path = environ.get("DFLASHCTL_API_KEY_FILE")
+    if not key and path:
+        key = _read(path)
+    return key or None
+
+
+def write_server_config(folder: Path, key: str) -> Path:
+    """A file for the engine's --config (JSON is YAML); both keys, as an admin key alone leaves the rest open."""
+    path = folder / "keys.yaml"
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        json.dump({"api-key": key, "admin-api-key": key}, file)
+    return path
+
+
+def _read(path: str) -> str:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as error:
+        raise Permanent(f"the API key file {path!r} cannot be read: {error.strerror}") from error
+    with os.fdopen(descriptor, "r", encoding="utf-8") as file:
+        status = os.fstat(descriptor)
+        if status.st_uid not in {0, os.geteuid()} or stat.S_IMODE(status.st_mode) & _OTHERS:
+            raise Permanent(f"the API key file {path!r} can be read by others", hint=f"chmod 600 {path}")
+        return file.read(_LIMIT_BYTES).strip()

@@ -1,0 +1,74 @@
+"""Instances: what is written down about the servers of this user, and who owns them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from typing_extensions import Self
+
+    from dflashctl.core.instance import InstanceRecord, JournalEvent, Phase, Snapshot
+
+
+class OwnedInstance(Protocol):
+    """An instance whose lock is held. A context manager: leaving it gives the lock up.
+
+    `previous` is the record found when the lock was taken. `unclean` says that its owner went without a goodbye.
+    """
+
+    name: str
+    folder: Path
+    log_path: Path
+    previous: InstanceRecord | None
+    unclean: bool
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *exc: object) -> None: ...
+
+    @property
+    def current(self) -> InstanceRecord:
+        """The record as last given, or a fresh one in phase preflight."""
+
+    def record(self, record: InstanceRecord) -> None:
+        """Replace the record on disk, all or nothing; a full disk is counted, never raised."""
+
+    def enter(self, phase: Phase, text: str) -> None:
+        """Record and journal that `phase` has begun."""
+
+    def event(self, kind: str, text: str, *, phase: Phase | None = None, attempt: int | None = None) -> None:
+        """Append one event to the journal; a full disk is counted, never raised."""
+
+    def write(self, name: str, text: str) -> Path:
+        """Write a file of the instance's folder, readable by its owner only."""
+
+    def runtime_folder(self) -> Path:
+        """A fresh folder with a short path for sockets and secrets; gone when the lock is given up."""
+
+    def forget_leftovers(self) -> None:
+        """The sessions of the previous life are gone and need not be written down any more."""
+
+    def lock_descriptor(self) -> int:
+        """The descriptor that holds the lock, to hand it to a detached supervisor."""
+
+
+class Instances(Protocol):
+    def own(self, name: str) -> OwnedInstance:
+        """Take the instance's lock; Busy names the owner, StateError the folder that cannot be used."""
+
+    def adopt(self, name: str, descriptor: int) -> OwnedInstance:
+        """Go on as the owner with a lock that another process took and handed over."""
+
+    def read(self, name: str) -> Snapshot:
+        """What is known of that instance, whatever state its files are in."""
+
+    def names(self) -> tuple[str, ...]:
+        """All instances that were ever started here, sorted."""
+
+    def events(self, name: str) -> tuple[JournalEvent, ...]:
+        """The journal, oldest first; unreadable lines are left out."""
+
+    def log_files(self, name: str) -> tuple[Path, ...]:
+        """The server's log and its rotated parts, oldest first."""

@@ -1,0 +1,23 @@
+"""Supervise: own one server from its start to its end, in front or detached."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dflashctl.supervise.detached import start_detached
+    from dflashctl.supervise.foreground import run
+    from dflashctl.supervise.signals import stop_raises
+
+__all__ = ["run", "start_detached", "stop_raises"]
+
+_PLACES = {"run": "foreground", "start_detached": "detached", "stop_raises": "signals"}
+
+
+def __getattr__(name: str) -> Any:
+    """The entry points, loaded when they are used: `down` and `status` need none of them."""
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)

@@ -1,0 +1,109 @@
+"""Detached: start the supervisor in a session of its own, and wait until it is ready or has failed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+from dflashctl.core.errors import ExitCode, StateError
+from dflashctl.core.findings import Finding, Severity
+from dflashctl.core.instance import ENDED, Phase
+from dflashctl.core.plan_file import dump_plan
+from dflashctl.core.supervise_result import SuperviseResult
+from dflashctl.supervise.journal import progress_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dflashctl.core.instance import InstanceRecord
+    from dflashctl.core.plan import Plan
+    from dflashctl.env import Env
+    from dflashctl.ports.instances import OwnedInstance
+
+LOCK_VARIABLE = "DFLASHCTL_LOCK_DESCRIPTOR"
+_LOOK_S = 0.1
+
+
+def start_detached(
+    plan: Plan, env: Env, *, owned: OwnedInstance | None = None, wait: bool = True
+) -> SuperviseResult:
+    """Start it and return once it is ready or has failed; Ctrl-C leaves it running and says so in the result.
+
+    `owned` hands its lock over: from then on the detached supervisor owns the instance.
+    """
+    held = owned if owned is not None else env.instances.own(plan.name)
+    with held:
+        plan_file = held.write("plan.json", dump_plan(plan))
+        log = held.log_path
+        process = _spawn(plan_file, env, held.lock_descriptor(), str(log.with_name("supervisor.log")))
+    if not wait:
+        return _result(env, plan.name, log)
+    try:
+        _wait(env, plan.name, process)
+    except KeyboardInterrupt:
+        return _result(env, plan.name, log)
+    return _result(env, plan.name, log)
+
+
+def _spawn(plan_file: Path, env: Env, lock: int, log: str) -> subprocess.Popen[bytes]:
+    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-m", "dflashctl.supervise", str(plan_file)],
+            stdin=subprocess.DEVNULL,
+            stdout=descriptor,
+            stderr=descriptor,
+            start_new_session=True,
+            pass_fds=(lock,),
+            cwd=env.cwd,
+            env={**env.environ, LOCK_VARIABLE: str(lock)},
+        )
+    finally:
+        os.close(descriptor)
+
+
+def _wait(env: Env, name: str, process: subprocess.Popen[bytes]) -> None:
+    """Until the record says ready or over, or the supervisor is gone."""
+    seen: InstanceRecord | None = None
+    while process.poll() is None:
+        record = env.instances.read(name).record
+        if record is not None and record.supervisor is not None and record.supervisor.pid == process.pid:
+            if record != seen:
+                seen = record
+                env.notify(progress_of(record))
+            if record.phase is Phase.READY:
+                process.returncode = 0  # it lives on, and is not ours to wait for
+                return
+        env.clock.sleep(_LOOK_S)
+
+
+def _result(env: Env, name: str, log: Path) -> SuperviseResult:
+    snapshot = env.instances.read(name)
+    record = snapshot.record
+    if record is None:
+        raise StateError(
+            f"the supervisor of {name!r} left no record: {snapshot.problem or 'it never began'}",
+            hint=f"read {log.with_name('supervisor.log')}",
+        )
+    code = ExitCode.OK
+    if record.phase in ENDED or not snapshot.supervised:
+        code = ExitCode(record.exit_code) if record.exit_code is not None else ExitCode.GAVE_UP
+    findings: tuple[Finding, ...] = ()
+    if code is not ExitCode.OK and record.reason is not None:
+        evidence = record.last_exit.evidence if record.last_exit else ()
+        detail = "\n".join(evidence) or None
+        findings = (
+            Finding(
+                id=record.reason.code, severity=Severity.ERROR, summary=record.reason.text, detail=detail
+            ),
+        )
+    return SuperviseResult(
+        record=record,
+        exit_code=code,
+        exit_status=int(code),
+        log=str(log),
+        findings=findings,
+        left_running=snapshot.supervised,
+    )

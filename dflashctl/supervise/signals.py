@@ -1,0 +1,102 @@
+"""Signals: the supervisor's own, turned into a list that its loop reads; never handled in place."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import deque
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from dflashctl.core.errors import DflashError, ExitCode, Interrupted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import FrameType
+
+    from typing_extensions import Self
+
+_STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_SUSPENDS = (signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)
+
+
+class StoppedEarly(DflashError):  # noqa: N818 - the errors of this package are named by their meaning
+    """TERM came before the server was started: an orderly stop."""
+
+    exit_code = ExitCode.OK
+
+
+class Signals:
+    """Pending signal numbers, and a descriptor that becomes readable with each; a context manager.
+
+    Detached, a hang-up is nothing to us. A suspended supervisor could not supervise, so Ctrl-Z is only noted.
+    """
+
+    def __init__(self, *, detached: bool) -> None:
+        self._detached = detached
+        self._pending: deque[int] = deque()
+        self._old: dict[int, object] = {}
+        self._closed = False
+        self.descriptor, self._writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+
+    def __enter__(self) -> Self:
+        for number in (*_STOPS, *_SUSPENDS, signal.SIGCHLD):
+            ignored = self._detached and number == signal.SIGHUP
+            self._old[number] = signal.signal(number, signal.SIG_IGN if ignored else self._note)
+        signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._closed = True
+        signal.set_wakeup_fd(-1)
+        for number, old in self._old.items():
+            signal.signal(number, old)  # type: ignore[arg-type]
+        os.close(self.descriptor)
+        os.close(self._writer)
+
+    def wake(self) -> None:
+        """Make the descriptor readable, from any thread."""
+        if not self._closed:
+            with suppress(OSError):
+                os.write(self._writer, b"\0")
+
+    def take(self) -> list[int]:
+        """The signals since the last call, and an empty descriptor."""
+        with suppress(BlockingIOError):
+            while os.read(self.descriptor, 4096):
+                pass
+        taken = []
+        while self._pending:
+            taken.append(self._pending.popleft())
+        return taken
+
+    def _note(self, number: int, _frame: FrameType | None) -> None:
+        if number != signal.SIGCHLD:
+            self._pending.append(number)
+
+
+def is_stop(number: int) -> bool:
+    return number in _STOPS
+
+
+def is_suspend(number: int) -> bool:
+    return number in _SUSPENDS
+
+
+@contextmanager
+def stop_raises() -> Iterator[None]:
+    """While a command prepares a start, TERM and HUP raise StoppedEarly, Ctrl-C raises Interrupted.
+
+    PID 1 has no default for signals, so without this a container could not be stopped while it fetches.
+    """
+
+    def _raise(number: int, _frame: FrameType | None) -> None:
+        kind = Interrupted if number == signal.SIGINT else StoppedEarly
+        raise kind(f"stopped by {signal.Signals(number).name} before the server was started")
+
+    old = {number: signal.signal(number, _raise) for number in _STOPS}
+    try:
+        yield
+    finally:
+        for number, handler in old.items():
+            signal.signal(number, handler)

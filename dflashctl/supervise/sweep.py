@@ -1,0 +1,39 @@
+"""Sweep: what an earlier supervisor of this instance left behind, found by session and ended."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dflashctl.core.errors import StateError
+from dflashctl.edges import processes
+
+if TYPE_CHECKING:
+    from dflashctl.core.instance import InstanceRecord
+    from dflashctl.ports.instances import OwnedInstance
+
+
+def sweep_previous(owned: OwnedInstance) -> int:
+    """End the processes that the previous life left; how many. StateError when some survive."""
+    if owned.unclean and owned.previous is not None:
+        pid = owned.previous.supervisor.pid if owned.previous.supervisor else None
+        text = f"unclean end: supervisor {pid} went without a goodbye in phase {owned.previous.phase.value}"
+        owned.event("unclean_end", text)
+    swept = sweep(owned.previous)
+    if swept:
+        owned.event("swept", f"{swept} processes of the previous life were ended")
+    owned.forget_leftovers()
+    return swept
+
+
+def sweep(record: InstanceRecord | None) -> int:
+    """Kill all members of the record's sessions; how many there were. StateError when some survive."""
+    if record is None:
+        return 0
+    found = processes.session_members(record.sessions)
+    left = processes.kill_sessions(record.sessions) if found else ()
+    if left:
+        pids = ", ".join(str(stat.pid) for stat in left)
+        raise StateError(
+            f"processes of the previous server survive SIGKILL: {pids}", hint="look at them with ps"
+        )
+    return len(found)
