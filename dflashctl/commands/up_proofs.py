@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from dflashctl.env import Env
 
 _KEY = "DFLASHCTL_API_KEY"
+_ENDING = ("draining", "stopped", "failed", "backoff")
 _MARKS = {ProofStatus.PASS: "pass", ProofStatus.FAIL: "FAIL", ProofStatus.SKIPPED: "skip"}
 
 
@@ -44,6 +45,7 @@ class Proving:
         self._inner = env.notify
         self._began = env.clock.monotonic()
         self._thread: threading.Thread | None = None
+        self._over = False
         self.proofs: tuple[Proof, ...] = ()
 
     def __enter__(self) -> Proving:
@@ -56,8 +58,11 @@ class Proving:
             self._thread.join(timeout=0.5)
 
     def _notify(self, event: Progress) -> None:
-        if event.step != "ready" or self._thread is not None:
+        if event.step != "ready":
+            self._over = self._over or event.step in _ENDING
             self._inner(event)
+            return
+        if self._thread is not None:
             return
         took = self._env.clock.monotonic() - self._began
         self._say("ready", f"ready  {self._plan.name} at {local_url(self._plan)}, {took:.1f} s after the start")
@@ -65,7 +70,10 @@ class Proving:
         self._thread.start()
 
     def _prove(self) -> None:
-        self.proofs = prove_plan(self._env, self._plan)
+        proofs = prove_plan(self._env, self._plan)
+        if self._over:  # the server was stopped under them: they prove nothing
+            return
+        self.proofs = proofs
         for proof in self.proofs:
             self._say("smoke", f"{_MARKS[proof.status]}   {proof.title}: {proof.why}")
         if any(proof.status is ProofStatus.FAIL for proof in self.proofs):

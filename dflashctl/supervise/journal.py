@@ -126,7 +126,8 @@ def _essence(record: InstanceRecord) -> tuple[object, ...]:
 def progress_of(record: InstanceRecord) -> Progress:
     """The record in one line, for people who wait."""
     step = record.step.value if record.step else record.phase.value
-    text = record.reason.text if record.reason else step.replace("_", " ")
+    words = step.replace("_", " ")
+    text = f"{words}: {record.reason.text}" if record.reason else words
     return Progress(
         step=step,
         text=text,

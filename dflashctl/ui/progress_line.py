@@ -47,6 +47,7 @@ class ProgressLine:
         self._err = err
         self._terminal = err.isatty()
         self._step = ""
+        self._text = ""
         self._began = time.monotonic()
         self._said = 0.0
         self._open = False
@@ -54,18 +55,17 @@ class ProgressLine:
     def show(self, event: Progress) -> None:
         now = time.monotonic()
         if event.step != self._step:
-            self._finish()
+            self._finish(now)
             self._step, self._began, self._said = event.step, now, 0.0
-        text = f"{event.text}{amount_text(event)}"
+        before, self._text = self._text, f"{event.text}{amount_text(event)}"
         if event.final:
-            self._write_whole(f"{text}")
+            if self._text != before or self._open:
+                self._write_whole(self._text)
         elif self._terminal:
-            width = shutil.get_terminal_size().columns - 1
-            self._err.write("\r\x1b[K" + f"{text}  ({elapsed_text(now - self._began)})"[:width])
-            self._open = True
+            self._draw(now)
         elif not self._said or now - self._said > _QUIET_S:
             self._said = now
-            self._err.write(text + "\n")
+            self._err.write(self._text + "\n")
         self._err.flush()
 
     def interrupt(self) -> None:
@@ -75,14 +75,21 @@ class ProgressLine:
             self._open = False
 
     def close(self) -> None:
-        self._finish()
+        self._finish(time.monotonic())
         self._err.flush()
+
+    def _draw(self, now: float) -> None:
+        width = shutil.get_terminal_size().columns - 1
+        self._err.write("\r\x1b[K" + f"{self._text}  ({elapsed_text(now - self._began)})"[:width])
+        self._open = True
 
     def _write_whole(self, text: str) -> None:
         self._err.write(("\r\x1b[K" if self._open else "") + text + "\n")
         self._open = False
 
-    def _finish(self) -> None:
+    def _finish(self, now: float) -> None:
+        """Leave the line of the step that ended, with the time it took."""
         if self._open:
+            self._draw(now)
             self._err.write("\n")
             self._open = False

@@ -58,7 +58,8 @@ def result_lines(result: UpResult) -> list[RenderableType]:
         lines.append(Text.assemble((f"{how}  ", "ok"), f"{result.name} at {result.url}"))
     else:
         lines.append(Text.assemble((f"{result.phase}  ", "heading"), result.name))
-    return [*lines, *proof_lines(result.proofs)]
+    # After a run in front the proofs were shown when they were made.
+    return [*lines, *(proof_lines(result.proofs) if result.ready else [])]
 
 
 def _facts(plan: Plan) -> list[tuple[str, str]]:

@@ -1,0 +1,130 @@
+"""The embedded reference engine: SGLang's names, a subset of its options, no GPU."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dflashctl import __version__
+from dflashctl.core.engine import Argument, Endpoints, EngineCommand, EngineRequest, LogMark
+from dflashctl.core.findings import Finding, Severity
+from dflashctl.core.profile import Algorithm
+from dflashctl.engines.sglang import read_log_line as _read_sglang_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dflashctl.core.profile import Profile
+
+NAME = "reference"
+NEWEST_RELEASE = __version__
+MODULE = ("-m", "dflashctl.reference")
+
+# What only makes sense on a GPU is left out and said, so that a copied profile still starts.
+_GPU_ONLY = (
+    "backends.attention",
+    "backends.draft_attention",
+    "backends.moe_runner",
+    "backends.sampling",
+    "backends.grammar",
+    "memory.static_fraction",
+    "memory.kv_cache_dtype",
+)
+
+
+def command(request: EngineRequest, /) -> EngineCommand:
+    """The command line; options that need a GPU engine are warnings, parallel sizes above 1 are refused."""
+    arguments = tuple(_arguments(request))
+    words = [word for argument in arguments for word in argument.words]
+    return EngineCommand(
+        module_argv=(*MODULE, *words, *request.raw_args),
+        env=tuple(sorted(request.profile.environment.items())),
+        arguments=arguments,
+        findings=tuple(_findings(request)),
+    )
+
+
+def read_log_line(line: str, /) -> LogMark | None:
+    """The reference engine writes SGLang's own lines."""
+    return _read_sglang_line(line)
+
+
+def endpoints(_release: str, /) -> Endpoints:
+    return Endpoints(ready="/ready")
+
+
+def install_hint(_release: str, /) -> str:
+    return "python3 -m pip install --force-reinstall dflashctl"
+
+
+def _arguments(request: EngineRequest) -> Iterator[Argument]:
+    profile = request.profile
+    yield _argument(request, "--model-path", request.target_model, "target")
+    if profile.server.served_model_name:
+        yield _argument(
+            request, "--served-model-name", profile.server.served_model_name, "server.served_model_name"
+        )
+    if profile.speculative.algorithm is Algorithm.DFLASH and request.draft_model is not None:
+        yield _argument(request, "--speculative-algorithm", "DFLASH", "speculative.algorithm")
+        yield _argument(request, "--speculative-draft-model-path", request.draft_model, "draft")
+        if profile.speculative.block_size is not None:
+            block = str(profile.speculative.block_size)
+            yield _argument(request, "--speculative-dflash-block-size", block, "speculative.block_size")
+        if profile.speculative.draft_window_size is not None:
+            window = str(profile.speculative.draft_window_size)
+            yield _argument(
+                request, "--speculative-draft-window-size", window, "speculative.draft_window_size"
+            )
+    for flag, value, path in _sizes(profile):
+        if value is not None:
+            yield _argument(request, flag, str(value), path)
+    if profile.server.metrics:
+        yield Argument(
+            flag="--enable-metrics", origin="server.metrics", why="dflashctl reads live figures from /metrics"
+        )
+    yield _argument(request, "--host", profile.server.host, "server.host")
+    yield _argument(request, "--port", str(profile.server.port), "server.port")
+    for word in profile.extra_args:
+        yield Argument(flag=word, origin="extra_args")
+
+
+def _sizes(profile: Profile) -> tuple[tuple[str, int | None, str], ...]:
+    return (
+        ("--context-length", profile.memory.context_length, "memory.context_length"),
+        ("--max-running-requests", profile.memory.max_running_requests, "memory.max_running_requests"),
+    )
+
+
+def _argument(request: EngineRequest, flag: str, value: str, path: str) -> Argument:
+    return Argument(flag=flag, values=(value,), origin=request.origins.get(path, path))
+
+
+def _findings(request: EngineRequest) -> Iterator[Finding]:
+    profile = request.profile
+    for path in _GPU_ONLY:
+        section, field = path.split(".")
+        if getattr(getattr(profile, section), field) is not None:
+            yield Finding(
+                id="reference_ignores",
+                severity=Severity.WARNING,
+                summary=f"the reference engine has no use for {path}; it is left out",
+            )
+    if max(profile.parallel.tensor, profile.parallel.pipeline, profile.parallel.data) > 1:
+        yield Finding(
+            id="reference_parallel",
+            severity=Severity.ERROR,
+            summary="the reference engine runs in one process: parallel sizes must be 1",
+            fix="--set parallel.tensor=1",
+        )
+    yield from _block_findings(request)
+
+
+def _block_findings(request: EngineRequest) -> Iterator[Finding]:
+    block = request.profile.speculative.block_size
+    trained = request.draft_facts.block_size if request.draft_facts else None
+    if block is not None and trained is not None and block > trained:
+        yield Finding(
+            id="block_size_above_trained",
+            severity=Severity.ERROR,
+            summary=f"block size {block}: the draft can do at most {trained}, for which it was trained",
+            fix=f"--block-size {trained}",
+        )
