@@ -79,8 +79,9 @@ class Env:
     @cached_property
     def engines(self) -> EngineProbe:
         from dflashctl.edges.engine_probe import InstalledEngines
+        from dflashctl.engines.sglang import builds
 
-        return InstalledEngines(environ=self.environ)
+        return InstalledEngines(environ=self.environ, knowledge=builds)
 
     @cached_property
     def hub(self) -> Hub:

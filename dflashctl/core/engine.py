@@ -37,7 +37,7 @@ class EngineBuild:
     """The engine that will run: `release` such as "0.5.22"; `options` only for a build that differs from it.
 
     `known` is False for a changed build; `options` are then those of its real parser, None when it could not
-    be asked.
+    be asked, and `model_hooks` its model classes with the draft hooks that each has.
     """
 
     release: str
@@ -45,7 +45,17 @@ class EngineBuild:
     known: bool = True
     local_version: str | None = None
     options: tuple[Option, ...] | None = None
+    model_hooks: tuple[tuple[str, tuple[str, ...]], ...] | None = None
     installed: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoundEngine:
+    """An engine that is there: `cache_key` names this very build, `root` is its package folder."""
+
+    build: EngineBuild
+    cache_key: str
+    root: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

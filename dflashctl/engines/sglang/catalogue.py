@@ -59,7 +59,13 @@ def _data(name: str) -> Mapping[str, Any]:
 @lru_cache(maxsize=1)
 def releases() -> tuple[str, ...]:
     """The releases that are known, oldest first."""
-    return tuple(sorted(_data("releases")["releases"], key=number))
+    return tuple(sorted(_data("releases"), key=number))
+
+
+def parser_hash(release: str) -> str | None:
+    """Hash of the sources that make the release's command line, as identify.py computes it."""
+    found: str | None = _data("releases").get(release, {}).get("parser")
+    return found
 
 
 def newest() -> str:

@@ -78,6 +78,7 @@ def _situation(
         target=facts_of(profile.target, request.target_facts),
         draft=facts_of(profile.draft, request.draft_facts),
         target_name=profile.target.label,
+        model_hooks=dict(request.build.model_hooks) if request.build.model_hooks is not None else None,
     )
 
 

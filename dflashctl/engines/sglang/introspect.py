@@ -149,8 +149,15 @@ def _options() -> list[dict[str, object]]:
     return [_action(action) for action in parser._actions if action.dest != "help"]  # noqa: SLF001 - argparse has no other list
 
 
+def _forget_own_folder() -> None:
+    """Take this script's folder off the search path: its neighbours must not be taken for top-level modules."""
+    here = os.path.dirname(os.path.abspath(__file__)) if "__file__" in globals() else ""
+    sys.path[:] = [place for place in sys.path if place != here]
+
+
 def main(argv: list[str]) -> int:
     """Print the command line of the SGLang that this interpreter finds."""
+    _forget_own_folder()
     if "--light" in argv:
         _lighten()
     answer = os.dup(1)

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dflashctl.engines.sglang import scan
+from dflashctl.engines.sglang.identify import parser_hash
 from dflashctl.engines.sglang.options import from_dump, to_data
 from dflashctl.engines.sglang.runs import fold, number, unfold
 
@@ -54,7 +55,7 @@ def read_release(release: str, work: Path, python: str) -> Record:
     dump = introspect(root, python)
     sys.stderr.write(f"{release}: {len(dump['options'])} options\n")
     return {
-        "date": wheel_date(work, release),
+        "facts": {"date": wheel_date(work, release), "parser": parser_hash(str(root / "sglang"))},
         "options": dump["options"],
         "environment": scan.environment(texts),
         "models": scan.models(root / "sglang" / "srt" / "models"),
@@ -110,11 +111,11 @@ def introspect(root: Path, python: str) -> Record:
 
 def write(fresh: Mapping[str, Record], data: Path) -> None:
     """Merge the fresh releases into the data files and write them, one line for each name."""
-    known = _load(data / "releases.json").get("releases", {})
-    dates = {**known, **{release: record["date"] for release, record in fresh.items()}}
-    releases = sorted(dates, key=number)
+    known = _load(data / "releases.json")
+    facts = {**known, **{release: record["facts"] for release, record in fresh.items()}}
+    releases = sorted(facts, key=number)
     data.mkdir(exist_ok=True)
-    _dump(data / "releases.json", {"releases": {release: dates[release] for release in releases}})
+    _dump(data / "releases.json", facts)
     _merge(data / "options.json", known, releases, {r: _options(f["options"]) for r, f in fresh.items()})
     for part, take in _PARTS.items():
         _merge(data / f"{part}.json", known, releases, {r: take(f[part]) for r, f in fresh.items()})

@@ -47,6 +47,7 @@ class Situation:
     target: ModelFacts = field(default_factory=ModelFacts)
     draft: ModelFacts = field(default_factory=ModelFacts)
     target_name: str = "the target"
+    model_hooks: Mapping[str, tuple[str, ...]] | None = None
 
     def has(self, flag: str) -> bool:
         return flag in self.options
@@ -241,6 +242,12 @@ class Situation:
     def hook_releases(self) -> str:
         return catalogue.span(catalogue.releases_with_hook(self.architecture or ""))
 
+    def hooks_of(self, architecture: str | None) -> tuple[str, ...] | None:
+        """How that model class hands out hidden states in this build; None when the build has no such class."""
+        if self.model_hooks is not None:
+            return self.model_hooks.get(architecture or "")
+        return catalogue.capture_hooks(architecture or "", self.have.release)
+
     @property
     def hooks(self) -> tuple[str, ...] | None:
-        return catalogue.capture_hooks(self.architecture or "", self.have.release)
+        return self.hooks_of(self.architecture)

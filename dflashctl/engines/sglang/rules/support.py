@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def _draft_class_missing(s: Situation) -> bool:
     name = s.draft.architecture
-    return s.dflash and name is not None and catalogue.capture_hooks(name, s.have.release) is None
+    return s.dflash and name is not None and s.hooks_of(name) is None
 
 
 def _class_missing(s: Situation) -> bool:
