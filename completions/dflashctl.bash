@@ -5,7 +5,7 @@ _dflashctl() {
   prev="${COMP_WORDS[COMP_CWORD-1]}"
   COMPREPLY=()
   if [ "$COMP_CWORD" -eq 1 ]; then
-    mapfile -t COMPREPLY < <(compgen -W "up down status logs doctor fetch profile completion --version --help" -- "$cur")
+    mapfile -t COMPREPLY < <(compgen -W "up down status logs doctor fetch smoke profile completion --version --help" -- "$cur")
     return
   fi
   command="${COMP_WORDS[1]}"
@@ -14,12 +14,13 @@ _dflashctl() {
   esac
   words="" kind=""
   case "$command" in
-    "up") words="--profile -p --detach -d --set --block-size --window-size --gpus --host --port --engine-version --python --name --runtime --image --offline --dry-run --machine --skip-doctor --skip-fetch --json --help"; kind="profiles" ;;
+    "up") words="--profile -p --detach -d --show-log --set --block-size --window-size --gpus --host --port --engine-version --python --name --runtime --image --offline --dry-run --machine --skip-doctor --skip-fetch --json --help"; kind="profiles" ;;
     "down") words="--json --help"; kind="instances" ;;
     "status") words="--watch -w --json --help"; kind="instances" ;;
     "logs") words="--follow -f --lines -n --phase --json --help"; kind="instances" ;;
     "doctor") words="--profile -p --deep --save-machine --watch -w --verbose -v --set --block-size --window-size --gpus --host --port --engine-version --python --name --runtime --image --offline --machine --json --help"; kind="profiles" ;;
-    "fetch") words="--profile -p --plan --verify --repair --offline --json --help"; kind="profiles" ;;
+    "fetch") words="--profile -p --plan --verify --repair --offline --files --accept-code --token-fd --send-token-to --set --json --help"; kind="profiles" ;;
+    "smoke") words="--url --quick --only --against-no-spec --against --reference --save-reference --profile -p --near-tie --timeout --api-key-env --json --help"; kind="instances" ;;
     "profile") words="list show validate schema --help"; kind="" ;;
     "profile list") words="--json --help"; kind="" ;;
     "profile show") words="--json --help"; kind="profiles" ;;
@@ -28,6 +29,8 @@ _dflashctl() {
     "completion") words="--install --json --help"; kind="" ;;
   esac
   case "$prev" in
+    --against) kind=""; value=1 ;;
+    --api-key-env) kind=""; value=1 ;;
     --block-size) kind=""; value=1 ;;
     --engine-version) kind=""; value=1 ;;
     --gpus) kind=""; value=1 ;;
@@ -36,13 +39,21 @@ _dflashctl() {
     --lines) kind=""; value=1 ;;
     --machine) kind="files"; value=1 ;;
     --name) kind="instances"; value=1 ;;
+    --near-tie) kind=""; value=1 ;;
+    --only) kind=""; value=1 ;;
     --phase) kind=""; value=1 ;;
     --port) kind=""; value=1 ;;
     --profile) kind="profiles"; value=1 ;;
     --python) kind="files"; value=1 ;;
+    --reference) kind="files"; value=1 ;;
     --runtime) kind=""; value=1 ;;
     --save-machine) kind="files"; value=1 ;;
+    --save-reference) kind="files"; value=1 ;;
+    --send-token-to) kind=""; value=1 ;;
     --set) kind=""; value=1 ;;
+    --timeout) kind=""; value=1 ;;
+    --token-fd) kind=""; value=1 ;;
+    --url) kind=""; value=1 ;;
     --window-size) kind=""; value=1 ;;
     -n) kind=""; value=1 ;;
     -p) kind="profiles"; value=1 ;;

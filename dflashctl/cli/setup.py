@@ -42,6 +42,17 @@ def fetch(
     verify: Annotated[bool, typer.Option("--verify", help="Read every byte and compare it with the lock.")] = False,
     repair: Annotated[bool, typer.Option("--repair", help="Set bad files aside and fetch only those.")] = False,
     offline: o.Offline = False,
+    files: Annotated[bool, typer.Option("--files", help="Show each file on its own.")] = False,
+    accept_code: Annotated[
+        bool, typer.Option("--accept-code", help="Agree to Python files of a model that changed since the lock.")
+    ] = False,
+    token_fd: Annotated[
+        int | None, typer.Option("--token-fd", metavar="FD", help="Read the hub token from this open descriptor.")
+    ] = None,
+    send_token_to: Annotated[
+        str | None, typer.Option("--send-token-to", metavar="HOST", help="Also send the token to this HF_ENDPOINT.")
+    ] = None,
+    set_: o.Set = None,
     json: o.Json = False,
 ) -> object:
     """Fetch target and draft at their pinned commits, planned and verified.
@@ -49,8 +60,20 @@ def fetch(
     Example: dflashctl fetch kimi-k2.5-b200 --plan
     """
     from dflashctl.cli.plan_options import one_profile
-    from dflashctl.commands.fetch import FetchOptions
     from dflashctl.commands.fetch import fetch as run
+    from dflashctl.core.fetch_options import FetchOptions
+    from dflashctl.core.options import overrides
 
-    name = one_profile(profile, profile_option)
-    return run(ctx.obj.env, FetchOptions(profile=name, plan=plan, verify=verify, repair=repair, offline=offline))
+    options = FetchOptions(
+        profile=one_profile(profile, profile_option) or "",
+        plan=plan,
+        verify=verify,
+        repair=repair,
+        offline=offline,
+        files=files,
+        accept_code=accept_code,
+        token_fd=token_fd,
+        send_token_to=send_token_to,
+        overrides=overrides(tuple(set_ or ())),
+    )
+    return run(ctx.obj.env, options)

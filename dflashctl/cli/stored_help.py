@@ -13,6 +13,7 @@ Commands:
   logs        Print a server's log.
   doctor      Check this machine, and whether it can carry a profile.
   fetch       Fetch target and draft at their pinned commits, planned and verified.
+  smoke       Prove that a live server works, that it really speculates, and that its text is the target's own.
   profile     Profiles: what can be served, and how.
   completion  Print or install the completion of your shell.
 
@@ -40,6 +41,7 @@ Argument:
 Options:
   -p, --profile PROFILE  The same as the argument PROFILE.
   -d, --detach           Return once ready; the supervisor stays.
+  --show-log             Show the server's own log as well.
   --json                 Print one JSON object on standard output.
   -h, --help             Show this text.
 
@@ -162,11 +164,43 @@ Options:
   --plan                 Show what would be fetched, and fetch nothing.
   --verify               Read every byte and compare it with the lock.
   --repair               Set bad files aside and fetch only those.
+  --files                Show each file on its own.
+  --accept-code          Agree to Python files of a model that changed since the lock.
+  --token-fd FD          Read the hub token from this open descriptor.
+  --send-token-to HOST   Also send the token to this HF_ENDPOINT.
   --json                 Print one JSON object on standard output.
   -h, --help             Show this text.
 
 Plan:
-  --offline  Use only what is here already.
+  --offline                Use only what is here already.
+  --set SECTION.KEY=VALUE  Change a value of the profile; repeatable.
+""",
+    "smoke": """\
+Usage: dflashctl smoke [OPTIONS] [NAME]
+
+Prove that a live server works, that it really speculates, and that its text is the target's own.
+
+Examples:
+  dflashctl smoke tiny-cpu
+  dflashctl smoke --url http://127.0.0.1:30000 --only lossless
+
+Argument:
+  [NAME]  The instance; may be left out when there is one.
+
+Options:
+  --url URL              Any server, instead of an instance.
+  --quick                Only the proofs that `up` makes.
+  --only PROOF           Only that proof; repeatable.
+  --against-no-spec      Start a second server without speculation as reference.
+  --against URL          A server without speculation as reference.
+  --reference FILE       A saved run as reference.
+  --save-reference FILE  Save this server's texts as a reference.
+  -p, --profile PROFILE  The same as the argument PROFILE.
+  --near-tie NATS        Log-probability margin below which a difference is noise.
+  --timeout SECONDS      Limit of one request.
+  --api-key-env VAR      The variable that holds the server's key (DFLASHCTL_API_KEY).
+  --json                 Print one JSON object on standard output.
+  -h, --help             Show this text.
 """,
     "profile": """\
 Usage: dflashctl profile COMMAND [OPTIONS]

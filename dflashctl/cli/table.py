@@ -24,6 +24,7 @@ ENTRIES = (
     Entry("logs", "serve", "logs"),
     Entry("doctor", "setup", "doctor"),
     Entry("fetch", "setup", "fetch"),
+    Entry("smoke", "measure", "smoke"),
     Entry("profile list", "profile", "list_"),
     Entry("profile show", "profile", "show"),
     Entry("profile validate", "profile", "validate"),

@@ -43,14 +43,18 @@ class Planned:
         return self.loaded.profile
 
 
-def planned(env: Env, request: PlanRequest) -> Planned:
-    """The plan for `request`; raises what cannot even be planned, refusals are in plan.findings."""
-    overrides = tuple(_checked(request))
-    loaded = env.profiles.load(request.profile, overrides)
+def planned(env: Env, request: PlanRequest, *, machine: Machine | None = None) -> Planned:
+    """The plan for `request`; raises what cannot even be planned, refusals are in plan.findings.
+
+    `machine` is planned for as it is; None reads the one that the request means.
+    """
+    loaded = env.profiles.load(request.profile, tuple(request.overrides()))
     engine = ENGINES[loaded.profile.engine.name.value]
     python = _python(env, request, loaded.profile)
     build, build_findings = _build(env, request, loaded.profile, engine, python)
-    machine, machine_findings = _machine(env, request, loaded.profile)
+    machine_findings: tuple[Finding, ...] = ()
+    if machine is None:
+        machine, machine_findings = _machine(env, request, loaded.profile)
     facts = known_facts(env, loaded)
     plan = make_plan(
         loaded.profile,
@@ -72,16 +76,6 @@ def planned(env: Env, request: PlanRequest) -> Planned:
     )
     plan = replace(plan, findings=(*build_findings, *machine_findings, *plan.findings))
     return Planned(loaded=loaded, machine=machine, build=build, plan=plan)
-
-
-def _checked(request: PlanRequest) -> list[tuple[str, str, str]]:
-    for word in request.sets:
-        path, equals, _ = word.partition("=")
-        if not equals or not path or "" in path.split("."):
-            raise UsageProblem(
-                f"--set {word!r} is not of the form section.key=value", hint="--set memory.static_fraction=0.85"
-            )
-    return list(request.overrides())
 
 
 def _gpu_keys(text: str | None) -> tuple[str, ...] | None:

@@ -5,8 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dflashctl.core.errors import UsageProblem
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+def overrides(sets: tuple[str, ...]) -> tuple[tuple[str, str, str], ...]:
+    """`--set section.key=value` words as (path, value, origin); UsageProblem for one of another form."""
+    found = []
+    for word in sets:
+        path, equals, value = word.partition("=")
+        if not equals or not path or "" in path.split("."):
+            raise UsageProblem(
+                f"--set {word!r} is not of the form section.key=value", hint="--set memory.static_fraction=0.85"
+            )
+        found.append((path, value, f"--set {word}"))
+    return tuple(found)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,9 +49,7 @@ class PlanRequest:
 
     def overrides(self) -> Iterator[tuple[str, str, str]]:
         """Profile path, value as YAML, and the option that said so; later ones win."""
-        for word in self.sets:
-            path, _, value = word.partition("=")
-            yield path, value, f"--set {word}"
+        yield from overrides(self.sets)
         named = (
             ("speculative.block_size", self.block_size, "--block-size"),
             ("speculative.draft_window_size", self.window_size, "--window-size"),
