@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from dflashctl.core.progress import Progress
+    from dflashctl.ports.chat_template import ChatTemplates
     from dflashctl.ports.clock import Clock
+    from dflashctl.ports.datasets import DataSets
     from dflashctl.ports.engines import EngineProbe
     from dflashctl.ports.hub import Hub
     from dflashctl.ports.instances import Instances
@@ -106,3 +108,15 @@ class Env:
         from dflashctl.edges.web import HttpWeb
 
         return HttpWeb()
+
+    @cached_property
+    def datasets(self) -> DataSets:
+        from dflashctl.edges.datasets import HubDataSets
+
+        return HubDataSets(environ=self.environ)
+
+    @cached_property
+    def chat_templates(self) -> ChatTemplates:
+        from dflashctl.edges.chat_template import JinjaTemplates
+
+        return JinjaTemplates()
