@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dflashctl.core.findings import Finding
 
 ID = "open_files"
-NEEDS = ("host", "plan")
+NEEDS = ("host", "sglang_plan")
 SOURCE = "sgl-project/sglang#744: SGLang asks for 65535 and only warns; `Too many open files` at 1000 clients"
 _WANTED = 65535
 _LOW = 4096

@@ -39,7 +39,7 @@ class WeightsOnDisk:
 class Facts:
     """`fit` is for GPUs without other users, `fit_now` for what is free at this moment.
 
-    `deep` only after `--deep`. Without a profile everything about the plan is None or empty.
+    `release_asked` is True when the engine need not be here (--engine-version). `deep` only after `--deep`. Without a profile everything about the plan is None or empty.
     """
 
     machine: Machine
@@ -51,6 +51,8 @@ class Facts:
     ports: tuple[PortUse, ...] = ()
     weights: tuple[WeightsOnDisk, ...] = ()
     deep: DeepFacts | None = None
+    release_asked: bool = False
+    install_hint: str | None = None
 
     @property
     def gpus(self) -> tuple[Gpu, ...]:

@@ -41,9 +41,10 @@ def judge_fit(request: FitRequest) -> Fit:
         )
     fraction = request.serving.static_fraction or default_fraction(request)
     division = divide(request, target, weights, fraction)
-    if division.slack_bytes < _slack_floor(request.serving):
+    greedy = division.slack_bytes < _slack_floor(request.serving)
+    if greedy and _fraction_that_fits(request, target, weights) is not None:
         return _too_greedy(request, division)
-    if division.tokens < _LEAST_TOKENS or engine_requests(division, request.serving) == 0:
+    if greedy or division.tokens < _LEAST_TOKENS or engine_requests(division, request.serving) == 0:
         return _too_small(request, target, weights, division)
     return _runs(request, target, division)
 

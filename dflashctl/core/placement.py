@@ -73,16 +73,16 @@ def _too_few(profile: Profile, machine: Machine, fitting: int, need: int) -> Fin
     kinds = " or ".join(profile.requirements.gpu_kinds) or "any kind"
     if not machine.gpus:
         why = machine.gpu_problem or "this machine has no GPU"
-        summary = f"profile {profile.name!r} needs {need} GPUs ({kinds}): {why}"
+        summary = f"profile {profile.name!r} needs {need} GPU{'s' if need > 1 else ''} ({kinds}): {why}"
     elif not machine.visible_gpus:
         why = machine.gpu_problem or "CUDA_VISIBLE_DEVICES hides all of this machine's GPUs"
-        summary = f"profile {profile.name!r} needs {need} GPUs ({kinds}): {why}"
+        summary = f"profile {profile.name!r} needs {need} GPU{'s' if need > 1 else ''} ({kinds}): {why}"
     else:
         reasons = sorted(
             {f"{g.name}: {why}" for g in machine.visible_gpus for why in _unfit(g, profile.requirements)}
         )
         found = f"{len(machine.visible_gpus)}x {machine.visible_gpus[0].name}"
-        summary = f"profile {profile.name!r} needs {need} GPUs ({kinds}), {fitting} of this machine's fit (it has {found})"
+        summary = f"profile {profile.name!r} needs {need} GPU{'s' if need > 1 else ''} ({kinds}), {fitting} of this machine's fit (it has {found})"
         if reasons:
             summary += f": {'; '.join(reasons)}"
     return _error("gpu_count", summary, "dflashctl profile list")

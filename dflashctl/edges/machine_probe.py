@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dflashctl.core.absence import NvmlRefusal, Signs, absence
+from dflashctl.core.facts import PortUse
 from dflashctl.core.machine import Gpu, GpuAbsence, Machine
 from dflashctl.core.visibility import visibility
 from dflashctl.edges.host import container_kind, memory_total_bytes, read_host
 from dflashctl.edges.host_devices import pci_gpus
 from dflashctl.edges.kernel_log import key_of, read_xids
-from dflashctl.edges.machine_file import read_machine, write_machine
 from dflashctl.edges.nvml import NvmlRefused, nvml_session
 from dflashctl.edges.nvml_gpu import read_activity, read_gpu
 from dflashctl.edges.nvml_links import read_links
@@ -25,6 +25,7 @@ from dflashctl.edges.text_file import read_text
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from dflashctl.core.deep import DeepFacts
     from dflashctl.core.machine import Link
 
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
@@ -74,10 +75,42 @@ class SystemMachineProbe:
         except NvmlRefused:
             return ()
 
+    def port_use(self, host: str, port: int, purpose: str) -> PortUse:
+        from dflashctl.edges.sockets import can_bind, listeners
+
+        if can_bind(host, port):
+            return PortUse(port=port, purpose=purpose, free=True)
+        owner = next(iter(listeners(port, host)), None)
+        return PortUse(
+            port=port,
+            purpose=purpose,
+            free=False,
+            owner_pid=owner.pid if owner else None,
+            owner_name=owner.command if owner else None,
+        )
+
+    def deep(self, python: str, gpus: tuple[str, ...], weights: Path | None) -> DeepFacts:
+        from dflashctl.edges.deep import probe
+
+        known = {gpu.uuid: gpu for gpu in self.snapshot().gpus}
+        chosen = [known[uuid] for uuid in gpus if uuid in known]
+        pair = max((gpu.compute_capability for gpu in chosen if gpu.compute_capability), default=None)
+        return probe(
+            python,
+            self._environ,
+            gpus=tuple(gpu.uuid for gpu in chosen),
+            architecture=f"sm_{pair[0]}{pair[1]}" if pair else None,
+            weights=weights,
+        )
+
     def load(self, path: Path) -> Machine:
+        from dflashctl.edges.machine_file import read_machine
+
         return read_machine(path)
 
     def save(self, machine: Machine, path: Path) -> None:
+        from dflashctl.edges.machine_file import write_machine
+
         write_machine(machine, path)
 
     def _machine(self, found: _Gpus) -> Machine:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from dflashctl.core.deep import DeepFacts
+    from dflashctl.core.facts import PortUse
     from dflashctl.core.machine import Gpu, Machine
 
 
@@ -19,6 +21,15 @@ class MachineProbe(Protocol):
 
     def activity(self) -> tuple[Gpu, ...]:
         """The GPUs with only what changes while a server runs; empty without a driver."""
+
+    def port_use(self, host: str, port: int, purpose: str) -> PortUse:
+        """Whether a server could listen there, and who does now."""
+
+    def deep(self, python: str, gpus: tuple[str, ...], weights: Path | None) -> DeepFacts:
+        """Start CUDA, copy between the GPUs (UUIDs), reduce over them, read weights, compile; takes seconds.
+
+        Only tries and reports; everything runs in processes of its own with a limit in time.
+        """
 
     def load(self, path: Path) -> Machine:
         """A saved machine (YAML or JSON); MachineError names the file, the place and the fix."""

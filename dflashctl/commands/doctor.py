@@ -1,0 +1,162 @@
+"""doctor: gather the machine and the plan → judge them by every check → one verdict with what to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from dflashctl.checks import examine, judge
+from dflashctl.commands.doctor_gather import (
+    engine_python,
+    facts_of,
+    gather,
+    survey,
+    weights_folder,
+)
+from dflashctl.core.doctor_result import DoctorResult, DoctorWatch, unknown_facts
+from dflashctl.core.doctor_verdict import outcome_of, verdict
+from dflashctl.core.errors import UsageProblem
+from dflashctl.core.findings import Severity
+from dflashctl.core.options import PlanRequest
+from dflashctl.core.progress import Progress
+from dflashctl.core.report import Report
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dflashctl.commands.planned import Planned
+    from dflashctl.core.facts import Facts
+    from dflashctl.core.findings import Finding
+    from dflashctl.env import Env
+
+__all__ = ["DoctorOptions", "before_start", "doctor", "judge"]
+
+_WATCH_EVERY_S = 1.0
+_TOO_FEW_GPUS = "gpu_count"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DoctorOptions:
+    """`plan` names the profile (empty: judge the machine alone) and a saved machine; `verbose` shows all facts."""
+
+    plan: PlanRequest = field(default_factory=lambda: PlanRequest(profile=""))
+    deep: bool = False
+    save_machine: str | None = None
+    watch: bool = False
+    verbose: bool = False
+
+
+def doctor(env: Env, options: DoctorOptions) -> Report | Iterator[Report]:
+    """The report; with `watch` an endless row of reports, one a second."""
+    _refuse_nonsense(options)
+    if options.watch:
+        return _watch(env)
+    return _examine(env, options)
+
+
+def before_start(env: Env, made: Planned, request: PlanRequest) -> tuple[Finding, ...]:
+    """The quick part for a plan that is about to start: what `up` stops at when one is an error.
+
+    The plan's own findings are not among them. A plan for an engine without GPUs is judged by the host alone.
+    """
+    machine = made.machine if request.machine is not None else env.machine.survey(made.plan.argv[0])
+    return judge(facts_of(env, replace(made, machine=machine), request))
+
+
+def _refuse_nonsense(options: DoctorOptions) -> None:
+    saved = options.plan.machine is not None
+    if saved and options.deep:
+        raise UsageProblem("--deep tries this machine; a saved one cannot be tried", hint="leave out --deep")
+    if saved and options.watch:
+        raise UsageProblem(
+            "--watch looks at this machine; a saved one does not change", hint="leave out --watch"
+        )
+
+
+def _examine(env: Env, options: DoctorOptions) -> Report:
+    begin = env.clock.monotonic()
+    machine = survey(env, options.plan)
+    facts = gather(env, options.plan, machine)
+    quick_s = env.clock.monotonic() - begin
+    if options.deep:
+        facts = _go_deep(env, options, facts)
+    results = examine(facts)
+    findings = (*_from_plan(facts), *(finding for result in results for finding in result.findings))
+    saved = _save(env, options, facts)
+    saved_machine = options.plan.machine
+    outcome, code = outcome_of(findings)
+    data = DoctorResult(
+        verdict=verdict(facts, findings, saved=saved_machine is not None),
+        profile=facts.profile.name if facts.profile else None,
+        source=saved_machine,
+        machine=facts.machine,
+        gpus=facts.plan.gpus if facts.plan else (),
+        fit=facts.fit,
+        fit_now=facts.fit_now,
+        ports=facts.ports,
+        weights=facts.weights,
+        deep=facts.deep,
+        checks=results,
+        unknown=unknown_facts(facts),
+        quick_s=round(quick_s, 3),
+        saved=saved,
+        detailed=options.verbose,
+    )
+    return Report(
+        command="doctor",
+        data=data,
+        outcome=outcome,
+        exit_code=code,
+        findings=findings,
+        next_steps=_next_steps(facts, options, failed=code != 0),
+    )
+
+
+def _from_plan(facts: Facts) -> tuple[Finding, ...]:
+    """What speaks against the plan; its mere remarks belong to `profile explain`.
+
+    That GPUs are missing is left to the check that says why.
+    """
+    findings = facts.plan.findings if facts.plan else ()
+    explained = {_TOO_FEW_GPUS} if facts.machine.gpu_absence is not None else set()
+    return tuple(f for f in findings if f.severity is not Severity.NOTE and f.id not in explained)
+
+
+def _go_deep(env: Env, options: DoctorOptions, facts: Facts) -> Facts:
+    env.notify(
+        Progress(step="deep", text="starting CUDA, copying, reducing, reading and compiling; up to 3 minutes")
+    )
+    folder = None
+    if options.plan.profile:
+        folder = weights_folder(env, env.profiles.load(options.plan.profile))
+    gpus = tuple(gpu.uuid for gpu in facts.gpus)
+    deep = env.machine.deep(engine_python(env, options.plan), gpus, folder)
+    env.notify(Progress(step="deep", text="tried", final=True))
+    return replace(facts, deep=deep)
+
+
+def _save(env: Env, options: DoctorOptions, facts: Facts) -> str | None:
+    if options.save_machine is None:
+        return None
+    env.machine.save(facts.machine, env.cwd / options.save_machine)
+    return options.save_machine
+
+
+def _next_steps(facts: Facts, options: DoctorOptions, *, failed: bool) -> tuple[str, ...]:
+    if failed or not options.plan.profile or options.plan.machine is not None:
+        return ()
+    missing = any((w.present_bytes or 0) < (w.wanted_bytes or 0) for w in facts.weights)
+    return (f"dflashctl {'fetch' if missing else 'up'} {options.plan.profile}",)
+
+
+def _watch(env: Env) -> Iterator[Report]:
+    """Clocks, power, throttling and memory once a second, until the user stops it."""
+    begin = env.clock.monotonic()
+    while True:
+        gpus = env.machine.activity()
+        problem = None if gpus else env.machine.snapshot().gpu_problem or "no GPU to watch"
+        data = DoctorWatch(at_s=round(env.clock.monotonic() - begin, 1), gpus=gpus, problem=problem)
+        yield Report(command="doctor", data=data)
+        if problem is not None:
+            return
+        env.clock.sleep(_WATCH_EVERY_S)

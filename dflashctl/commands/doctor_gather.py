@@ -1,0 +1,192 @@
+"""Gathering for doctor: the machine, the plan for it, the models' sizes, the ports, and the memory fit."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from dflashctl.commands.planned import PYTHON_VARIABLE, planned
+from dflashctl.commands.weights_gather import expected_folder, roles
+from dflashctl.core.errors import Permanent
+from dflashctl.core.facts import Facts, PortUse, WeightsOnDisk
+from dflashctl.core.fit import FitRequest
+from dflashctl.core.fit_verdict import judge_fit
+from dflashctl.core.known_models import KNOWN_MODELS
+from dflashctl.core.kv_geometry import geometry_of
+from dflashctl.core.profile import EngineName
+from dflashctl.core.serving import Serving, serving
+from dflashctl.core.weights_lock import difference
+from dflashctl.engines import ENGINES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dflashctl.commands.planned import Planned
+    from dflashctl.core.fit import Fit
+    from dflashctl.core.kv_geometry import Geometry
+    from dflashctl.core.machine import Gpu, Machine
+    from dflashctl.core.options import PlanRequest
+    from dflashctl.core.plan import Plan
+    from dflashctl.core.profile import ModelRef
+    from dflashctl.env import Env
+    from dflashctl.ports.profiles import LoadedProfile
+
+_WEIGHTS = ".safetensors"
+_INDEX = "model.safetensors.index.json"
+_PORT_OPTIONS = (("--nccl-port", "NCCL"), ("--dist-init-addr", "distributed start"), ("--grpc-port", "gRPC"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Model:
+    """One model as far as it is known here."""
+
+    disk: WeightsOnDisk
+    geometry: Geometry | None
+    weights_bytes: int | None
+    folder: Path | None
+
+
+def survey(env: Env, request: PlanRequest) -> Machine:
+    """The machine to judge: the saved one that `request` names, else this one with all its facts."""
+    if request.machine is not None:
+        return env.machine.load(env.cwd / request.machine)
+    return env.machine.survey(engine_python(env, request))
+
+
+def engine_python(env: Env, request: PlanRequest) -> str:
+    """The interpreter that would start the engine."""
+    given = request.python or env.environ.get(PYTHON_VARIABLE)
+    if given is None and request.profile:
+        engine = env.profiles.load(request.profile).profile.engine
+        given = engine.python if engine.name is EngineName.SGLANG else None
+    return given or env.python
+
+
+def gather(env: Env, request: PlanRequest, machine: Machine) -> Facts:
+    """The facts about `machine`, and with a profile about its plan there; nothing is fetched or started."""
+    if not request.profile:
+        return Facts(machine=machine)
+    # A dry run plans without an engine too; that it is missing is for a check to say.
+    return facts_of(env, planned(env, replace(request, dry_run=True), machine=machine), request)
+
+
+def facts_of(env: Env, made: Planned, request: PlanRequest) -> Facts:
+    """The facts about a plan that is made already."""
+    models = _models(env, made.loaded)
+    settings = serving(made.plan.argv, speculates=made.plan.speculation, block_size=made.plan.block_size)
+    facts = Facts(
+        machine=made.machine,
+        profile=made.profile,
+        plan=made.plan,
+        serving=settings,
+        ports=_ports(env, made.plan) if request.machine is None else (),
+        weights=tuple(model.disk for model in models),
+        release_asked=request.engine_version is not None,
+        install_hint=ENGINES[made.plan.engine].install_hint(made.plan.engine_version),
+    )
+    if not facts.on_sglang or not facts.gpus:
+        return facts
+    return replace(
+        facts,
+        fit=_fit(models, settings, facts.gpus, free=False),
+        fit_now=_fit(models, settings, facts.gpus, free=True),
+    )
+
+
+def weights_folder(env: Env, loaded: LoadedProfile) -> Path | None:
+    """The folder of the target's weights, for measuring the disk."""
+    role, ref = roles(loaded)[0]
+    return expected_folder(env, loaded, role, ref)
+
+
+def _fit(models: list[_Model], settings: Serving, gpus: tuple[Gpu, ...], *, free: bool) -> Fit:
+    """For the smallest GPU of the plan; SGLang takes the minimum over its ranks as well."""
+    target = models[0]
+    draft = models[1] if len(models) > 1 else None
+    return judge_fit(
+        FitRequest(
+            serving=settings,
+            memory_bytes=min(_memory(gpu, free=free) for gpu in gpus),
+            target=target.geometry,
+            target_weights_bytes=target.weights_bytes,
+            draft=draft.geometry if draft else None,
+            draft_weights_bytes=draft.weights_bytes if draft else None,
+        )
+    )
+
+
+def _memory(gpu: Gpu, *, free: bool) -> int:
+    usable = gpu.memory_total_bytes - (gpu.memory_reserved_bytes or 0)
+    return min(usable, gpu.memory_free_bytes) if free and gpu.memory_free_bytes is not None else usable
+
+
+def _models(env: Env, loaded: LoadedProfile) -> list[_Model]:
+    found = env.weight_store.find_lock(loaded.file.path, shipped=loaded.file.origin == "shipped")
+    lock = found[1] if found else None
+    models = []
+    for role, ref in roles(loaded):
+        entry = (lock.target if role == "target" else lock.draft) if lock else None
+        fits = entry is not None and difference(ref, entry) is None
+        locked = (
+            sum(f.size_bytes for f in entry.files if f.path.endswith(_WEIGHTS)) if entry and fits else None
+        )
+        models.append(_model(env, loaded, role, ref, locked))
+    return models
+
+
+def _model(env: Env, loaded: LoadedProfile, role: str, ref: ModelRef, locked: int | None) -> _Model:
+    """Sizes from the best source there is: the lock, the index, the files, the profile, what is known."""
+    folder = expected_folder(env, loaded, role, ref)
+    known = KNOWN_MODELS.get(ref.repo or "")
+    present = _present_bytes(env, folder)
+    indexed = _indexed_bytes(env, folder)
+    wanted = locked or indexed or (present if ref.path is not None else None) or ref.weights_bytes
+    wanted = wanted or (known.weights_bytes if known else None)
+    config = _config(env, folder)
+    geometry = geometry_of(config) if config is not None else (known.geometry if known else None)
+    return _Model(
+        disk=WeightsOnDisk(label=ref.label, wanted_bytes=wanted, present_bytes=present),
+        geometry=geometry,
+        weights_bytes=wanted,
+        folder=folder,
+    )
+
+
+def _present_bytes(env: Env, folder: Path | None) -> int:
+    if folder is None:
+        return 0
+    try:
+        files = env.weight_store.local_files(folder)
+    except Permanent:
+        return 0
+    return sum(file.size_bytes for file in files if file.path.endswith(_WEIGHTS))
+
+
+def _indexed_bytes(env: Env, folder: Path | None) -> int | None:
+    text = env.weight_store.read_bytes(folder / _INDEX) if folder is not None else None
+    try:
+        size = json.loads(text)["metadata"]["total_size"] if text else None
+    except (ValueError, KeyError, TypeError):
+        return None
+    return int(size) if isinstance(size, (int, float)) else None
+
+
+def _config(env: Env, folder: Path | None) -> dict[str, object] | None:
+    text = env.weight_store.read_bytes(folder / "config.json") if folder is not None else None
+    try:
+        config = json.loads(text) if text else None
+    except ValueError:
+        return None
+    return config if isinstance(config, dict) else None
+
+
+def _ports(env: Env, plan: Plan) -> tuple[PortUse, ...]:
+    """The HTTP port, and those that the arguments pin; the engine finds free ones for the rest itself."""
+    uses = [env.machine.port_use(plan.host, plan.port, "HTTP")]
+    for place, word in enumerate(plan.argv[:-1]):
+        purpose = dict(_PORT_OPTIONS).get(word)
+        number = plan.argv[place + 1].rpartition(":")[2]
+        if purpose and number.isdigit():
+            uses.append(env.machine.port_use("127.0.0.1", int(number), purpose))
+    return tuple(uses)
