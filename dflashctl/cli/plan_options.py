@@ -38,7 +38,7 @@ _RUNTIMES = ("process", "docker")
 
 
 def plan_options(*, without: tuple[str, ...] = (), required: bool = True) -> Callable[[Callable[..., object]], Callable[..., object]]:
-    """A decorator: the command gets `plan: PlanRequest` (None without a profile when not `required`).
+    """A decorator: the command gets `plan: PlanRequest` (its profile is empty when none is named and none is `required`).
 
     `without` names options that make no sense for the command.
     """
@@ -81,11 +81,9 @@ def one_profile(argument: str | None, option: str | None, *, required: bool = Tr
     return argument or option
 
 
-def _request(profile: str | None, values: dict[str, Any], raw_args: tuple[str, ...]) -> PlanRequest | None:
+def _request(profile: str | None, values: dict[str, Any], raw_args: tuple[str, ...]) -> PlanRequest:
     runtime = values.get("runtime", "process")
     if runtime not in _RUNTIMES:
         raise UsageProblem(f"--runtime {runtime!r} is not one of {' and '.join(_RUNTIMES)}", hint="--runtime process")
-    if profile is None:
-        return None
     sets = tuple(values.pop("sets", None) or ())
-    return PlanRequest(profile=profile, sets=sets, raw_args=raw_args, **values)
+    return PlanRequest(profile=profile or "", sets=sets, raw_args=raw_args, **values)
