@@ -58,7 +58,6 @@ class Info:
         return {
             **self._resolved(),
             "per_request_speculation": True,
-            "status": "ready",
             "internal_states": [self._state()],
             "version": VERSION,
         }
