@@ -144,9 +144,7 @@ def fetched(
         missing_offline(models)
     refuse_bad(models, loaded.profile.name)
     refuse(gathered, roomy_plan(env, replace(gathered, models=models)))
-    models = bring(env, models, errand)
-    refuse_bad(models, loaded.profile.name)
-    return models
+    return bring(env, models, errand)
 
 
 def _proven_files(model: ModelPlan) -> tuple[ModelFile, ...]:

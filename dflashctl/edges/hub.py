@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _WORKERS = 8
-_RESTARTS = 1
+_STALLS_IN_A_ROW = 1
+_RESTARTS = 8
+_ATTEMPTS = 5
 _LOOK_EVERY_S = 1.0
 
 
@@ -37,6 +39,7 @@ class _Course:
     failed: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
     excused_until_s: float = 0.0
     looked_s: float = 0.0
+    stalls_in_a_row: int = 0
     restarts: int = 0
 
 
@@ -100,14 +103,15 @@ class HuggingFaceHub:
     ) -> Transfer:
         """Runs until all files are there or given up.
 
-        A transfer that stops writing is killed and once begun again without Xet; a second stall without a single
-        file finished in between ends it. Raises what stops every file at once: no room, no right to read or write.
+        A transfer that stops writing is killed and begun again without Xet; a second stall without a single file
+        finished in between ends it. Raises what stops every file at once: no room, no right to read or write.
         """
         course = _Course(growth=Growth(since_s=time.monotonic(), mark_bytes=self._written(orders)))
         xet = True
         while not self._run(orders, rules, notify, course, xet=xet):
-            if course.restarts >= _RESTARTS:
+            if course.stalls_in_a_row >= _STALLS_IN_A_ROW or course.restarts >= _RESTARTS:
                 raise self._stalled(orders, course)
+            course.stalls_in_a_row += 1
             course.restarts += 1
             xet = False
             course.growth = Growth(since_s=time.monotonic(), mark_bytes=self._written(orders))
@@ -140,7 +144,11 @@ class HuggingFaceHub:
             self.close()
         child = self._child(rules, xet=xet)
         try:
-            for event in child.stream("fetch", orders=_wire(orders, course.done), workers=self._workers()):
+            for event in child.stream(
+                "fetch",
+                orders=_wire(orders, course.done),
+                workers=self._number("DFLASHCTL_FETCH_WORKERS", _WORKERS),
+            ):
                 if event is not None:
                     self._note(event, course, notify)
                 if self._has_stalled(orders, course, notify):
@@ -157,7 +165,7 @@ class HuggingFaceHub:
             key = (event["repo"], event["path"])
             course.done.add(key)
             course.failed.pop(key, None)
-            course.restarts = 0
+            course.stalls_in_a_row = 0
             notify(TransferEvent(finished=key))
         elif kind == "failed":
             course.failed[event["repo"], event["path"]] = event
@@ -182,7 +190,7 @@ class HuggingFaceHub:
     def _stalled(self, orders: tuple[Order, ...], course: _Course) -> Unavailable:
         left = [f"{o.repo}/{f.path}" for o in orders for f in o.files if (o.repo, f.path) not in course.done]
         return Unavailable(
-            f"the transfer stalled twice: nothing written for {self._stall_s:.0f} s, with and without Xet",
+            f"the transfer stalled again: nothing written for {self._stall_s:.0f} s, with and without Xet",
             hint="run the command again: it goes on where this ended",
             detail="not there yet: "
             + ", ".join(left[:8])
@@ -192,9 +200,9 @@ class HuggingFaceHub:
     def _written(self, orders: tuple[Order, ...]) -> int:
         return sum(hub_cache.stored_bytes(self.cache(), repo) for repo in {o.repo for o in orders})
 
-    def _workers(self) -> int:
-        named = self._environ.get("DFLASHCTL_FETCH_WORKERS", "")
-        return max(1, min(64, int(named))) if named.isdigit() else _WORKERS
+    def _number(self, name: str, default: int) -> int:
+        value = self._environ.get(name, "")
+        return max(1, min(64, int(value))) if value.isdigit() else default
 
     def _child(self, rules: TokenRules, *, xet: bool = True) -> HubProcess:
         if self._process is None:
@@ -205,6 +213,7 @@ class HuggingFaceHub:
                 cache=self.cache(),
                 token=token[0] if token and may_send(self._environ, rules) else None,
                 xet=xet,
+                attempts=self._number("DFLASHCTL_FETCH_ATTEMPTS", _ATTEMPTS),
             )
         return self._process
 

@@ -35,7 +35,14 @@ class HubProcess:
     """One child; `token` goes through its standard input, so neither argv nor environment shows it."""
 
     def __init__(
-        self, *, python: str, environ: Mapping[str, str], cache: Path, token: str | None, xet: bool = True
+        self,
+        *,
+        python: str,
+        environ: Mapping[str, str],
+        cache: Path,
+        token: str | None,
+        xet: bool = True,
+        attempts: int = 5,
     ) -> None:
         self._events: queue.Queue[Event | None] = queue.Queue()
         self._tail: collections.deque[str] = collections.deque(maxlen=_TAIL_LINES)
@@ -57,7 +64,7 @@ class HubProcess:
         ]
         for thread in self._threads:
             thread.start()
-        self._send({"token": token, "cache": str(cache)})
+        self._send({"token": token, "cache": str(cache), "attempts": attempts})
         self.hello = self._first()
 
     @property

@@ -52,7 +52,6 @@ _CHUNK_BYTES = 1024 * 1024
 _READ_LIMIT_BYTES = 64 * 1024 * 1024
 _READ_TIMEOUT_S = 30.0
 _LEAST_RESUMED_BYTES = 4 * _CHUNK_BYTES
-_API_ATTEMPTS = 5
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 _NO_WRITE = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
 _HOPELESS = frozenset(
@@ -76,6 +75,7 @@ class Account:
 
     token: str | bool
     cache: str
+    attempts: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,7 +159,7 @@ def bring(account: Account, file: WantedFile, say: Say, stop: threading.Event) -
     if stop.is_set():
         return
     try:
-        patiently(lambda: _download(account, file), say, listed=True)
+        patiently(lambda: _download(account, file), say, account.attempts, listed=True)
     except failures() as error:
         told = describe(error)
         if told["kind"] in {"no_room", "read_only"}:
@@ -169,7 +169,7 @@ def bring(account: Account, file: WantedFile, say: Say, stop: threading.Event) -
         say("file", repo=file.repo, path=file.path)
 
 
-def patiently(call: Callable[[], _Answer], say: Say, *, listed: bool = False) -> _Answer:
+def patiently(call: Callable[[], _Answer], say: Say, attempts: int, *, listed: bool = False) -> _Answer:
     """The answer of `call`, tried again after the waiting time that the failure asks for.
 
     `listed` files exist: not-found is then an overloaded service, not a wrong name.
@@ -182,7 +182,7 @@ def patiently(call: Callable[[], _Answer], say: Say, *, listed: bool = False) ->
         except failures() as error:
             told = describe(error)
             hopeless = told["kind"] in _HOPELESS or (told["kind"] == "no_file" and not listed)
-            wait = None if hopeless else wait_before_next_s(_attempt(number, told), attempts=_API_ATTEMPTS)
+            wait = None if hopeless else wait_before_next_s(_attempt(number, told), attempts=attempts)
             if wait is None:
                 raise
             say("waiting", seconds=wait, status=told["status"], message=told["message"])

@@ -71,7 +71,11 @@ def _account(request: Request, speaker: Speaker) -> Account:
         endpoint=huggingface_hub.constants.ENDPOINT,
         xet=hub_transfer.uses_xet(),
     )
-    return hub_transfer.Account(token=str(token) if token else False, cache=str(request["cache"]))
+    return hub_transfer.Account(
+        token=str(token) if token else False,
+        cache=str(request["cache"]),
+        attempts=int(str(request["attempts"])),
+    )
 
 
 def _serve(request: Request, account: Account, speaker: Speaker) -> None:
@@ -89,16 +93,19 @@ def _serve(request: Request, account: Account, speaker: Speaker) -> None:
 
 
 def _list(request: Request, account: Account, speaker: Speaker) -> dict[str, object]:
-    revision = request["revision"]
+    repo, revision = str(request["repo"]), request["revision"]
     return hub_transfer.patiently(
-        lambda: hub_transfer.listing(account, str(request["repo"]), str(revision) if revision else None),
+        lambda: hub_transfer.listing(account, repo, str(revision) if revision else None),
         speaker.say,
+        account.attempts,
     )
 
 
 def _read_file(request: Request, account: Account, speaker: Speaker) -> dict[str, object]:
     repo, commit, path = str(request["repo"]), str(request["commit"]), str(request["path"])
-    content = hub_transfer.patiently(lambda: hub_transfer.read(account, repo, commit, path), speaker.say)
+    content = hub_transfer.patiently(
+        lambda: hub_transfer.read(account, repo, commit, path), speaker.say, account.attempts
+    )
     return {"content": base64.b64encode(content).decode("ascii")}
 
 

@@ -314,6 +314,7 @@ class Handler(BaseHTTPRequestHandler):
             "range": self.headers.get("Range"),
             "authorization": self.headers.get("Authorization"),
             "sent": self.sent,
+            "at_s": time.monotonic(),
             "port": self.server.server_address[1],
         }
         with _lock, open(f"{self.server.control}.log", "a", encoding="utf-8") as log:
