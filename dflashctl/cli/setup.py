@@ -14,7 +14,7 @@ from dflashctl.core.options import PlanRequest
 @plan_options(without=("dry_run", "skip_doctor", "skip_fetch"), required=False)
 def doctor(
     ctx: typer.Context,
-    plan: PlanRequest | None,
+    plan: PlanRequest,
     *,
     deep: Annotated[bool, typer.Option("--deep", help="Also what costs seconds: CUDA, copies, disk speed.")] = False,
     save_machine: Annotated[str | None, typer.Option("--save-machine", metavar="FILE", help="Save this machine, without serial numbers.")] = None,
@@ -30,7 +30,7 @@ def doctor(
     from dflashctl.commands.doctor import DoctorOptions
     from dflashctl.commands.doctor import doctor as run
 
-    return run(ctx.obj.env, DoctorOptions(plan=plan, deep=deep, save_machine=save_machine, watch=watch))
+    return run(ctx.obj.env, DoctorOptions(plan=plan, deep=deep, save_machine=save_machine, watch=watch, verbose=verbose))
 
 
 def fetch(

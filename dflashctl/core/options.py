@@ -26,7 +26,7 @@ def overrides(sets: tuple[str, ...]) -> tuple[tuple[str, str, str], ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class PlanRequest:
-    """`sets` are "section.key=value" words; the others are None or False when not given."""
+    """`profile` is empty where none was named (only doctor does without). `sets` are "section.key=value" words; the others are None or False when not given."""
 
     profile: str
     sets: tuple[str, ...] = ()
