@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 from dflashctl.core.errors import CheckFailed, Permanent, Unavailable
 from dflashctl.core.model_files import Listing, ModelFile
 from dflashctl.core.profile import BUILTIN, ModelRef
+from dflashctl.core.progress import Progress
 from dflashctl.core.proof import judged_bytes
 from dflashctl.core.weights_lock import LockedModel, is_commit
-from dflashctl.ports.hub import TokenRules
+from dflashctl.ports.hub import TokenRules, TransferEvent
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from dflashctl.env import Env
@@ -76,7 +78,7 @@ def _listing(env: Env, role: str, ref: ModelRef, entry: LockedModel | None, wish
     if entry is not None:
         return Listing(repo=repo, commit=entry.commit, files=entry.files)
     if not (wishes.offline or env.hub.access(wishes.rules).offline):
-        return env.hub.listing(repo, ref.revision, wishes.rules)
+        return env.hub.listing(repo, ref.revision, wishes.rules, _teller(env))
     listing = env.hub.cached_listing(repo, ref.revision or "") if is_commit(ref.revision) else None
     if listing is None:
         raise Unavailable(
@@ -108,7 +110,7 @@ def _read_from_hub(env: Env, source: Source, expected: ModelFile, wishes: Wishes
             f"offline, and {expected.path} of {repo!r} is missing or wrong in {str(source.folder)!r}",
             hint="run it once without --offline",
         )
-    content = env.hub.read(repo, commit, expected.path, wishes.rules)
+    content = env.hub.read(repo, commit, expected.path, wishes.rules, _teller(env))
     verdict = judged_bytes(expected, content)
     if not verdict.usable:
         raise Unavailable(
@@ -116,3 +118,11 @@ def _read_from_hub(env: Env, source: Source, expected: ModelFile, wishes: Wishes
             hint="check HF_ENDPOINT, the proxy, and whether that network wants a login",
         )
     return content
+
+
+def _teller(env: Env) -> Callable[[TransferEvent], None]:
+    def tell(event: TransferEvent) -> None:
+        if event.note is not None:
+            env.notify(Progress(step="hub", text=event.note))
+
+    return tell

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from dflashctl.core.errors import Permanent, UsageProblem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
 _HASH_DIGITS = 16
 
@@ -44,7 +44,9 @@ class JinjaTemplate:
                 **options,
             )
         except TemplateError as error:
-            raise Permanent(f"the chat template of {self._origin} refuses the conversation: {error}") from error
+            raise Permanent(
+                f"the chat template of {self._origin} refuses the conversation: {error}"
+            ) from error
 
 
 class JinjaTemplates:
@@ -56,7 +58,11 @@ class JinjaTemplates:
             raise UsageProblem(
                 f"{str(folder)!r} has no chat template", hint="--tokenizer FOLDER of the model, or --api chat"
             )
-        special = {name: word for name in ("bos_token", "eos_token", "pad_token", "unk_token") if (word := _word(config.get(name)))}
+        special = {
+            name: word
+            for name in ("bos_token", "eos_token", "pad_token", "unk_token")
+            if (word := _word(config.get(name)))
+        }
         return JinjaTemplate(source, special, str(folder))
 
 
@@ -74,7 +80,11 @@ def _named(value: object) -> str | None:
     """The template, or the one called "default" of a list of named ones."""
     if isinstance(value, str):
         return value
-    named = {item.get("name"): item.get("template") for item in value if isinstance(item, dict)} if isinstance(value, list) else {}
+    named = (
+        {item.get("name"): item.get("template") for item in value if isinstance(item, dict)}
+        if isinstance(value, list)
+        else {}
+    )
     found = named.get("default")
     return found if isinstance(found, str) else None
 

@@ -79,8 +79,10 @@ class HuggingFaceHub:
     def sweep(self, repo: str) -> int:
         return hub_cache.sweep(self.cache(), repo)
 
-    def listing(self, repo: str, revision: str | None, rules: TokenRules) -> Listing:
-        answer = self._child(rules).call("list", repo=repo, revision=revision)
+    def listing(
+        self, repo: str, revision: str | None, rules: TokenRules, notify: Callable[[TransferEvent], None]
+    ) -> Listing:
+        answer = self._ask(rules, notify, "list", repo=repo, revision=revision)
         if answer["event"] == "error":
             raise hub_error(answer, repo, revision, self.access(rules))
         files = tuple(ModelFile(**entry) for entry in answer["files"])
@@ -92,8 +94,10 @@ class HuggingFaceHub:
         moved = answer["repo"] if answer["repo"] != repo else None
         return Listing(repo=repo, commit=answer["commit"], files=files, moved_to=moved)
 
-    def read(self, repo: str, commit: str, path: str, rules: TokenRules) -> bytes:
-        answer = self._child(rules).call("read", repo=repo, commit=commit, path=path)
+    def read(
+        self, repo: str, commit: str, path: str, rules: TokenRules, notify: Callable[[TransferEvent], None]
+    ) -> bytes:
+        answer = self._ask(rules, notify, "read", repo=repo, commit=commit, path=path)
         if answer["event"] == "error":
             raise hub_error(answer, repo, commit, self.access(rules))
         return base64.b64decode(answer["content"])
@@ -129,6 +133,17 @@ class HuggingFaceHub:
         if self._process is not None:
             self._process.kill()
             self._process = None
+
+    def _ask(
+        self, rules: TokenRules, notify: Callable[[TransferEvent], None], op: str, **values: object
+    ) -> dict[str, Any]:
+        """The final event of a small operation; waiting times are passed on."""
+        last: dict[str, Any] = {}
+        for event in self._child(rules).stream(op, **values):
+            if event is not None and event["event"] == "waiting":
+                notify(TransferEvent(waiting_s=event["seconds"], note=_why_waiting(event)))
+            last = event or last
+        return last
 
     def _run(
         self,

@@ -71,13 +71,6 @@ class HubProcess:
     def pid(self) -> int:
         return self._process.pid
 
-    def call(self, op: str, **values: object) -> Event:
-        """The final event of an operation: "result" or "error"."""
-        for event in self.stream(op, **values):
-            if event is not None and event["event"] in {"result", "error"}:
-                return event
-        raise self._died()
-
     def stream(self, op: str, **values: object) -> Iterator[Event | None]:
         """Events until "result" or "error", and None whenever nothing came for half a second."""
         self._send({"op": op, **values})

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import time
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from huggingface_hub import (
     HfApi,
@@ -18,17 +17,7 @@ from huggingface_hub import (
     hf_hub_url,
     set_client_factory,
 )
-from huggingface_hub.errors import (  # type: ignore[attr-defined]
-    EntryNotFoundError,
-    FileMetadataError,
-    GatedRepoError,
-    HfHubHTTPError,
-    HTTPError,
-    LocalEntryNotFoundError,
-    OfflineModeIsEnabled,
-    RepositoryNotFoundError,
-    RevisionNotFoundError,
-)
+from huggingface_hub.errors import FileMetadataError
 from huggingface_hub.file_download import http_get
 from huggingface_hub.hf_api import RepoFile
 from huggingface_hub.utils import (  # type: ignore[attr-defined]
@@ -37,8 +26,9 @@ from huggingface_hub.utils import (  # type: ignore[attr-defined]
     hf_raise_for_status,
 )
 
-from dflashctl.core.retry import Attempt, asked_wait_s, wait_before_next_s
+from dflashctl.core.retry import asked_wait_s
 from dflashctl.edges.hub_cache import partial_files, repo_folder, unheld
+from dflashctl.edges.hub_failures import describe, failures, patiently
 
 if TYPE_CHECKING:
     import threading
@@ -46,27 +36,11 @@ if TYPE_CHECKING:
 
     Say = Callable[..., None]
 
-_Answer = TypeVar("_Answer")
 # The library writes whole chunks only: smaller ones keep what is on disk close to what arrived.
 _CHUNK_BYTES = 1024 * 1024
 _READ_LIMIT_BYTES = 64 * 1024 * 1024
 _READ_TIMEOUT_S = 30.0
 _LEAST_RESUMED_BYTES = 4 * _CHUNK_BYTES
-_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
-_NO_WRITE = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
-_HOPELESS = frozenset(
-    {
-        "gated",
-        "unauthorized",
-        "forbidden",
-        "no_repo",
-        "no_revision",
-        "offline",
-        "no_room",
-        "read_only",
-        "not_a_hub",
-    }
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,11 +82,6 @@ def prepare(say: Say) -> None:
 
 def uses_xet() -> bool:
     return not constants.HF_HUB_DISABLE_XET and find_spec("hf_xet") is not None
-
-
-def failures() -> tuple[type[Exception], ...]:
-    """All that the library and its transports raise for the outside world's failures."""
-    return (HTTPError, OSError, EntryNotFoundError, RuntimeError, ValueError)
 
 
 def listing(account: Account, repo: str, revision: str | None) -> dict[str, object]:
@@ -167,74 +136,6 @@ def bring(account: Account, file: WantedFile, say: Say, stop: threading.Event) -
         say("failed", repo=file.repo, path=file.path, **told)
     else:
         say("file", repo=file.repo, path=file.path)
-
-
-def patiently(call: Callable[[], _Answer], say: Say, attempts: int, *, listed: bool = False) -> _Answer:
-    """The answer of `call`, tried again after the waiting time that the failure asks for.
-
-    `listed` files exist: not-found is then an overloaded service, not a wrong name.
-    """
-    number = 0
-    while True:
-        number += 1
-        try:
-            return call()
-        except failures() as error:
-            told = describe(error)
-            hopeless = told["kind"] in _HOPELESS or (told["kind"] == "no_file" and not listed)
-            wait = None if hopeless else wait_before_next_s(_attempt(number, told), attempts=attempts)
-            if wait is None:
-                raise
-            say("waiting", seconds=wait, status=told["status"], message=told["message"])
-            time.sleep(wait)
-
-
-def describe(error: Exception) -> dict[str, Any]:
-    """`kind`, `status`, `wait` and `message` of a failure, from its type and codes alone."""
-    if isinstance(error, LocalEntryNotFoundError) and isinstance(error.__cause__, Exception):
-        return describe(error.__cause__)
-    response = getattr(error, "response", None)
-    status = response.status_code if isinstance(error, HfHubHTTPError) and response is not None else None
-    wait = (
-        asked_wait_s(response.headers, time.time()) if status is not None and response is not None else None
-    )
-    message = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
-    return {"kind": _kind(error, status), "status": status, "wait": wait, "message": message[:500]}
-
-
-def _kind(error: Exception, status: int | None) -> str:
-    by_type: tuple[tuple[type[Exception], str], ...] = (
-        (OfflineModeIsEnabled, "offline"),
-        (GatedRepoError, "gated"),
-        (RevisionNotFoundError, "no_revision"),
-        (RepositoryNotFoundError, "unauthorized" if status == 401 else "no_repo"),  # noqa: PLR2004
-        (LocalEntryNotFoundError, "network"),
-        (EntryNotFoundError, "no_file"),
-        (FileMetadataError, "not_a_hub"),
-    )
-    for kind_of_error, name in by_type:
-        if isinstance(error, kind_of_error):
-            return name
-    if status is not None:
-        return {401: "unauthorized", 403: "forbidden"}.get(status, "status")
-    return _kind_of_other(error)
-
-
-def _kind_of_other(error: Exception) -> str:
-    if isinstance(error, HTTPError):
-        return "network"
-    if isinstance(error, OSError):
-        if error.errno in _NO_ROOM:
-            return "no_room"
-        if error.errno in _NO_WRITE:
-            return "read_only"
-        return "network"
-    return "bad_answer"
-
-
-def _attempt(number: int, told: dict[str, Any]) -> Attempt:
-    status = None if told["kind"] == "no_file" else told["status"]
-    return Attempt(number=number, status=status, asked_wait_s=told["wait"])
 
 
 def _tree_entry(entry: RepoFile) -> dict[str, object]:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import huggingface_hub
 
-from dflashctl.edges import hub_transfer
+from dflashctl.edges import hub_failures, hub_transfer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,15 +86,15 @@ def _serve(request: Request, account: Account, speaker: Speaker) -> None:
     }
     try:
         answer = operations[str(request["op"])](request, account, speaker)
-    except hub_transfer.failures() as error:
-        speaker.say("error", **hub_transfer.describe(error))
+    except hub_failures.failures() as error:
+        speaker.say("error", **hub_failures.describe(error))
     else:
         speaker.say("result", **answer)
 
 
 def _list(request: Request, account: Account, speaker: Speaker) -> dict[str, object]:
     repo, revision = str(request["repo"]), request["revision"]
-    return hub_transfer.patiently(
+    return hub_failures.patiently(
         lambda: hub_transfer.listing(account, repo, str(revision) if revision else None),
         speaker.say,
         account.attempts,
@@ -103,7 +103,7 @@ def _list(request: Request, account: Account, speaker: Speaker) -> dict[str, obj
 
 def _read_file(request: Request, account: Account, speaker: Speaker) -> dict[str, object]:
     repo, commit, path = str(request["repo"]), str(request["commit"]), str(request["path"])
-    content = hub_transfer.patiently(
+    content = hub_failures.patiently(
         lambda: hub_transfer.read(account, repo, commit, path), speaker.say, account.attempts
     )
     return {"content": base64.b64encode(content).decode("ascii")}

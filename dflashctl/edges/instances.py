@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 from dflashctl.core.decode import decode
 from dflashctl.core.errors import Busy, StateError
 from dflashctl.core.instance import InstanceRecord, JournalEvent, Snapshot, check_name
-from dflashctl.edges import private_files
+from dflashctl.edges import log_tail, private_files
 from dflashctl.edges.owned_instance import EVENTS, LOCK, LOG, RECORD, FileOwnedInstance
 from dflashctl.edges.places import state_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
 # A reader holds the lock, shared, for an instant; an owner must outwait it.
@@ -82,6 +82,12 @@ class FileInstances:
         logs = self._path(check_name(name)) / "logs"
         numbered = [logs / f"{LOG}.{number}" for number in range(9, 0, -1)]
         return tuple(path for path in (*numbered, logs / LOG) if path.is_file() and not path.is_symlink())
+
+    def log_tail(self, name: str, count: int | None = None) -> tuple[str, ...]:
+        return log_tail.tail(self.log_files(name), count)
+
+    def log_follow(self, name: str) -> Callable[[], tuple[str, ...]]:
+        return log_tail.Follower(self._path(check_name(name)) / "logs" / LOG).new_lines
 
     def _path(self, name: str) -> Path:
         return self._root.joinpath(*_BELOW, name)

@@ -31,6 +31,8 @@ _QUEUE_LINES = 4000
 class Pump:
     """One thread that only reads one pipe. `wake` is called after new lines; `show` must not block.
 
+    `label` says what a line is stamped with.
+
     The last lines are kept for `evidence`, those not yet taken for `take`; both are bounded.
     """
 
@@ -39,13 +41,13 @@ class Pump:
         *,
         log: LogFile,
         redact: Redactor,
-        phase: Callable[[], str],
+        label: Callable[[str], str],
         show: Callable[[str], None],
         wake: Callable[[], None],
     ) -> None:
         self._log = log
         self._redact = redact
-        self._phase = phase
+        self._label = label
         self._show = show
         self._wake = wake
         self._lines: deque[str] = deque(maxlen=_QUEUE_LINES)
@@ -82,7 +84,8 @@ class Pump:
 
     def say(self, text: str) -> None:
         """A line of our own into the log."""
-        self._log.write([stamp(f"[dflashctl] {self._redact(text)}", wall_s=time.time(), phase=self._phase())])
+        line = f"[dflashctl] {self._redact(text)}"
+        self._log.write([stamp(line, wall_s=time.time(), phase=self._label(line))])
 
     def _drain(self, descriptor: int) -> None:
         splitter, limit = LineSplitter(), FlowLimit()
@@ -128,7 +131,7 @@ class Pump:
         if not lines:
             return
         clean = [self._redact(line) for line in lines]
-        wall_s, phase = time.time(), self._phase()
-        self._log.write([stamp(line, wall_s=wall_s, phase=phase) for line in clean])
+        wall_s = time.time()
+        self._log.write([stamp(line, wall_s=wall_s, phase=self._label(line)) for line in clean])
         for line in clean:
             self._show(line)

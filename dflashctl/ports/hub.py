@@ -59,13 +59,17 @@ class Hub(Protocol):
     def snapshot(self, repo: str, commit: str) -> Path:
         """Where the files of that commit lie in the cache, whether they are there or not."""
 
-    def listing(self, repo: str, revision: str | None, rules: TokenRules) -> Listing:
+    def listing(
+        self, repo: str, revision: str | None, rules: TokenRules, notify: Callable[[TransferEvent], None]
+    ) -> Listing:
         """The commit that `revision` means and its files; Unavailable or Permanent says why not."""
 
     def cached_listing(self, repo: str, commit: str) -> Listing | None:
         """What the cache itself knows of that commit, without the network; None when it has nothing."""
 
-    def read(self, repo: str, commit: str, path: str, rules: TokenRules) -> bytes:
+    def read(
+        self, repo: str, commit: str, path: str, rules: TokenRules, notify: Callable[[TransferEvent], None]
+    ) -> bytes:
         """A small file, not stored: the proof that this account may read the repository at that commit."""
 
     def fetch(
