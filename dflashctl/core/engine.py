@@ -163,6 +163,9 @@ class Engine(Protocol):
     def command(self, request: EngineRequest, /) -> EngineCommand:
         """The command for that build, with every translation and finding; never raises for a bad plan."""
 
+    def effective(self, profile: Profile, raw_args: tuple[str, ...], build: EngineBuild, /) -> Profile:
+        """The profile with what raw arguments set of it, so that port, name and block are known everywhere."""
+
     def read_log_line(self, line: str, /) -> LogMark | None:
         """What that line of the log tells, or None."""
 

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from dflashctl.core.engine import Argument, Endpoints, Engine, EngineBuild, EngineRequest, ModelFacts, Translation
+from dflashctl.core.engine import (
+    Argument,
+    Endpoints,
+    Engine,
+    EngineBuild,
+    EngineRequest,
+    ModelFacts,
+    Translation,
+)
 from dflashctl.core.findings import Finding, Severity
 from dflashctl.core.placement import place
 from dflashctl.core.profile import Algorithm, ModelRef, Timing
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from dflashctl.core.machine import Machine
     from dflashctl.core.profile import Profile
 
@@ -114,10 +123,11 @@ def make_plan(
     profile: Profile, machine: Machine, engine: Engine, build: EngineBuild, options: PlanOptions
 ) -> Plan:
     """The plan for that profile on that machine with that engine build; refusals are findings, never raised."""
-    placement = place(profile, machine, options.gpus)
+    real = engine.effective(profile, options.raw_args, build)
+    placement = place(real, machine, options.gpus)
     target = _planned(profile.target, options)
     draft = _planned(profile.draft, options) if profile.draft and _speculates(profile) else None
-    served = profile.server.served_model_name or profile.target.repo or profile.name
+    served = real.server.served_model_name or profile.target.repo or profile.name
     command = engine.command(
         EngineRequest(
             profile=profile,
@@ -143,10 +153,10 @@ def make_plan(
         gpus=placement.gpus,
         target=target,
         draft=draft,
-        block_size=_block_size(profile, options) if draft else None,
-        draft_window_size=profile.speculative.draft_window_size if draft else None,
-        host=profile.server.host,
-        port=profile.server.port,
+        block_size=_block_size(real, options) if draft else None,
+        draft_window_size=real.speculative.draft_window_size if draft else None,
+        host=real.server.host,
+        port=real.server.port,
         served_model_name=served,
         timing=profile.timing,
         endpoints=engine.endpoints(build.release),

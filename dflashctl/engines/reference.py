@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dflashctl import __version__
-from dflashctl.core.engine import Argument, Endpoints, EngineCommand, EngineRequest, LogMark
+from dflashctl.core.engine import Argument, Endpoints, EngineBuild, EngineCommand, EngineRequest, LogMark
 from dflashctl.core.findings import Finding, Severity
 from dflashctl.core.profile import Algorithm
+from dflashctl.engines.sglang import NEWEST_RELEASE as _SGLANG_RELEASE
+from dflashctl.engines.sglang import effective as _sglang_effective
 from dflashctl.engines.sglang import read_log_line as _read_sglang_line
 
 if TYPE_CHECKING:
@@ -41,6 +43,11 @@ def command(request: EngineRequest, /) -> EngineCommand:
         arguments=arguments,
         findings=tuple(_findings(request)),
     )
+
+
+def effective(profile: Profile, raw_args: tuple[str, ...], _build: EngineBuild, /) -> Profile:
+    """Its options are SGLang's, so SGLang's reading of raw arguments serves."""
+    return _sglang_effective(profile, raw_args, EngineBuild(release=_SGLANG_RELEASE))
 
 
 def read_log_line(line: str, /) -> LogMark | None:

@@ -2,10 +2,11 @@
 
 from dflashctl.engines.sglang.catalogue import newest as _newest
 from dflashctl.engines.sglang.command import command
+from dflashctl.engines.sglang.effective import effective
 from dflashctl.engines.sglang.endpoints import endpoints, install_hint
 from dflashctl.engines.sglang.phases import read_log_line
 
 NAME = "sglang"
 NEWEST_RELEASE = _newest()
 
-__all__ = ["NAME", "NEWEST_RELEASE", "command", "endpoints", "install_hint", "read_log_line"]
+__all__ = ["NAME", "NEWEST_RELEASE", "command", "effective", "endpoints", "install_hint", "read_log_line"]

@@ -9,7 +9,7 @@ from dflashctl.core.findings import Finding, Severity
 from dflashctl.core.profile import Algorithm
 from dflashctl.engines.sglang import catalogue
 from dflashctl.engines.sglang.environment import fit_environment
-from dflashctl.engines.sglang.intent import profile_wishes
+from dflashctl.engines.sglang.intent import BY_FLAG, profile_wishes
 from dflashctl.engines.sglang.known_models import facts_of
 from dflashctl.engines.sglang.rules import judge
 from dflashctl.engines.sglang.situation import Situation
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from dflashctl.engines.sglang.wish import Wish
 
 MODULE = ("-m", "sglang.launch_server")
+_MODEL_FLAGS = ("--model-path", "--model", "--speculative-draft-model-path", "--speculative-draft-model")
 _SEVERITIES = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
 
 
@@ -36,8 +37,9 @@ def command(request: EngineRequest, /) -> EngineCommand:
     environment = fit_environment(request.profile.environment, have.release, known=request.build.known)
     extra = read_words(request.profile.extra_args, have, "profile: extra_args")
     raw = read_words(request.raw_args, have, "after --")
-    wishes = (*profile_wishes(request), *environment.wishes, *extra.wishes, *raw.wishes)
-    translated = translate(wishes, have)
+    own = profile_wishes(request)
+    given = (*extra.wishes, *raw.wishes)
+    translated = translate((*_without_rivals(own, given), *environment.wishes, *given), have)
     situation = _situation(request, have, translated.granted, environment)
     arguments = tuple(one.argument() for one in translated.granted)
     findings = (
@@ -45,6 +47,7 @@ def command(request: EngineRequest, /) -> EngineCommand:
         *extra.findings,
         *raw.findings,
         *(_loose(word) for word in (*extra.loose, *raw.loose)),
+        *(_named_twice(one) for one in given if one.flag in _MODEL_FLAGS),
         *environment.findings,
         *translated.findings,
         *judge(situation),
@@ -55,6 +58,21 @@ def command(request: EngineRequest, /) -> EngineCommand:
         arguments=arguments,
         translations=_changes(translated.granted, translated.dropped, environment.translations),
         findings=tuple(sorted(findings, key=lambda finding: _SEVERITIES.index(finding.severity))),
+    )
+
+
+def _without_rivals(own: tuple[Wish, ...], given: tuple[Wish, ...]) -> tuple[Wish, ...]:
+    """The profile's wishes without those that a raw argument replaces under another name."""
+    paths = {BY_FLAG[one.flag].path for one in modernised(given) if one.flag in BY_FLAG}
+    return tuple(one for one in own if one.flag not in BY_FLAG or BY_FLAG[one.flag].path not in paths)
+
+
+def _named_twice(one: Wish) -> Finding:
+    return Finding(
+        id="model_in_raw_arguments",
+        severity=Severity.ERROR,
+        summary=f"{one.flag} cannot be given as a raw argument: fetching, planning and proofs go by the profile's models",
+        fix="--set target.repo=... or --set draft.repo=... (with revision), or another profile",
     )
 
 

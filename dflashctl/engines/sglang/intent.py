@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dflashctl.core.profile import Algorithm
 from dflashctl.engines.sglang.wish import Wish, wish
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from dflashctl.core.engine import EngineRequest
     from dflashctl.core.profile import Profile
@@ -25,6 +25,7 @@ class Part:
 
     path: str
     flag: str
+    kind: type[str | int | float] = str
     switch: bool = False
     usual: object = None
     also: tuple[str, ...] = ()
@@ -37,6 +38,7 @@ PARTS: tuple[Part, ...] = (
     Part(path="server.served_model_name", flag="--served-model-name"),
     Part(
         path="speculative.block_size",
+        kind=int,
         flag="--speculative-dflash-block-size",
         also=("--speculative-num-draft-tokens",),
         speculative=True,
@@ -44,6 +46,7 @@ PARTS: tuple[Part, ...] = (
     ),
     Part(
         path="speculative.draft_window_size",
+        kind=int,
         flag="--speculative-draft-window-size",
         speculative=True,
         why="the draft attends to this many recent tokens",
@@ -63,6 +66,7 @@ PARTS: tuple[Part, ...] = (
     ),
     Part(
         path="backends.replayssm_cache_len",
+        kind=int,
         flag="--linear-replayssm-cache-len",
         speculative=True,
         why="ring length; at least twice the block size",
@@ -73,19 +77,20 @@ PARTS: tuple[Part, ...] = (
     Part(path="backends.prefill_graph", flag="--cuda-graph-backend-prefill"),
     Part(
         path="backends.prefill_graph_max_tokens",
+        kind=int,
         flag="--cuda-graph-max-bs-prefill",
         why="the longest prefill that runs as a graph, in tokens",
     ),
-    Part(path="parallel.tensor", flag="--tp-size", usual=1),
-    Part(path="parallel.pipeline", flag="--pp-size", usual=1),
-    Part(path="parallel.data", flag="--dp-size", usual=1),
-    Part(path="parallel.expert", flag="--ep-size", usual=1),
-    Part(path="memory.static_fraction", flag="--mem-fraction-static"),
-    Part(path="memory.context_length", flag="--context-length"),
-    Part(path="memory.max_running_requests", flag="--max-running-requests"),
-    Part(path="memory.max_total_tokens", flag="--max-total-tokens"),
+    Part(path="parallel.tensor", kind=int, flag="--tp-size", usual=1),
+    Part(path="parallel.pipeline", kind=int, flag="--pp-size", usual=1),
+    Part(path="parallel.data", kind=int, flag="--dp-size", usual=1),
+    Part(path="parallel.expert", kind=int, flag="--ep-size", usual=1),
+    Part(path="memory.static_fraction", kind=float, flag="--mem-fraction-static"),
+    Part(path="memory.context_length", kind=int, flag="--context-length"),
+    Part(path="memory.max_running_requests", kind=int, flag="--max-running-requests"),
+    Part(path="memory.max_total_tokens", kind=int, flag="--max-total-tokens"),
     Part(path="memory.kv_cache_dtype", flag="--kv-cache-dtype"),
-    Part(path="memory.page_size", flag="--page-size"),
+    Part(path="memory.page_size", kind=int, flag="--page-size"),
     Part(path="server.reasoning_parser", flag="--reasoning-parser"),
     Part(path="server.tool_call_parser", flag="--tool-call-parser"),
     Part(
@@ -96,7 +101,7 @@ PARTS: tuple[Part, ...] = (
         why="live figures and bench read /metrics",
     ),
     Part(path="server.host", flag="--host"),
-    Part(path="server.port", flag="--port"),
+    Part(path="server.port", kind=int, flag="--port"),
 )
 
 BY_FLAG = {flag: part for part in PARTS for flag in (part.flag, *part.also)}
@@ -108,6 +113,14 @@ def value_at(profile: Profile, path: str) -> object:
     for name in path.split("."):
         found = getattr(found, name)
     return found
+
+
+def with_values(profile: Profile, values: Mapping[str, object]) -> Profile:
+    """The profile with other values at some paths ("server.port")."""
+    for path, value in values.items():
+        section, name = path.split(".")
+        profile = replace(profile, **{section: replace(getattr(profile, section), **{name: value})})
+    return profile
 
 
 def profile_wishes(request: EngineRequest) -> tuple[Wish, ...]:
@@ -126,6 +139,11 @@ def _models(request: EngineRequest) -> Iterator[Wish]:
     if request.target_model == profile.target.repo and profile.target.revision:
         yield wish(
             "--revision", profile.target.revision, origin=_origin(request, "target.revision"), why=_PINNED
+        )
+    elif profile.server.served_model_name is None:
+        name = profile.target.repo or profile.name
+        yield wish(
+            "--served-model-name", name, origin="rule", why="clients use this name wherever the files lie"
         )
     if not speculates(profile) or profile.draft is None or request.draft_model is None:
         return
