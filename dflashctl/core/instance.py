@@ -86,7 +86,7 @@ class ProbeState:
 
 @dataclass(frozen=True, kw_only=True)
 class Served:
-    """What is served and where."""
+    """What is served and where; within `stop_limit_s` an orderly stop is over."""
 
     profile: str
     engine: str
@@ -103,6 +103,7 @@ class Served:
     block_size: int | None = None
     gpus: tuple[str, ...] = ()
     metrics_path: str = "/metrics"
+    stop_limit_s: float = 80.0
 
     @property
     def url(self) -> str:

@@ -21,6 +21,7 @@ from dflashctl.core.server_state import (
     end_life,
     enter,
     fail,
+    furthest,
     kill,
     longer,
     postponed,
@@ -61,8 +62,9 @@ def _progressed(state: State, event: ev.Progressed, now: float, _policy: Policy)
     if state.phase is not Phase.LOADING:
         return state, ()
     state = replace(state, progress_at=now)
-    if event.step not in {None, state.step, StartPhase.READY}:
-        return replace(state, step=event.step, done=event.done, total=event.total), ()
+    at = furthest(state.step or StartPhase.RESOLVE, event.step)
+    if at not in {state.step, StartPhase.READY}:
+        return replace(state, step=at, done=event.done, total=event.total), ()
     if event.done is not None:
         return replace(state, done=event.done, total=event.total), ()
     return state, ()

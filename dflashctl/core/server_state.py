@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dflashctl.core.engine import StartPhase  # noqa: TC001 - part of the state's type
+from dflashctl.core.engine import StartPhase
 from dflashctl.core.errors import ExitCode
 from dflashctl.core.events import Action
 from dflashctl.core.instance import LastExit, Phase, Reason
@@ -77,6 +77,7 @@ class State:
 Result = tuple[State, tuple[Action, ...]]
 
 
+_STEPS = tuple(StartPhase)
 _TIMES = (
     "since",
     "spawned_at",
@@ -140,6 +141,11 @@ def reached(moment: float | None, now: float) -> bool:
 
 def longer(since: float | None, now: float, limit_s: float) -> bool:
     return since is not None and now - since >= limit_s
+
+
+def furthest(step: StartPhase, other: StartPhase | None) -> StartPhase:
+    """The later of two steps: a start repeats lines of earlier steps (for the draft), but does not go back."""
+    return other if other is not None and _STEPS.index(other) > _STEPS.index(step) else step
 
 
 def postponed(state: State, seconds: float) -> State:

@@ -45,6 +45,7 @@ class FileInstances:
         folder = self._folder(check_name(name), create=True)
         os.set_inheritable(descriptor, False)  # noqa: FBT003 - no keyword in os
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _sign(descriptor, str(self._path(name)))
         return self._owned(name, folder, descriptor)
 
     def read(self, name: str) -> Snapshot:

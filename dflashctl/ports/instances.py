@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from typing_extensions import Self
@@ -72,3 +73,9 @@ class Instances(Protocol):
 
     def log_files(self, name: str) -> tuple[Path, ...]:
         """The server's log and its rotated parts, oldest first."""
+
+    def log_tail(self, name: str, count: int | None = None) -> tuple[str, ...]:
+        """The last `count` lines of the server's log, all for None, oldest first."""
+
+    def log_follow(self, name: str) -> Callable[[], tuple[str, ...]]:
+        """A function that gives the lines written since its last call, across rotations."""

@@ -26,6 +26,7 @@ from dflashctl.edges.reaper import Reaper, adopt_orphans
 from dflashctl.edges.screen import Screen
 from dflashctl.edges.secret_file import api_key
 from dflashctl.supervise.journal import Journal, served_by
+from dflashctl.supervise.log_reader import LineLabels
 from dflashctl.supervise.loop import Loop
 from dflashctl.supervise.notifier import Notifier
 from dflashctl.supervise.proof import ServerProbe
@@ -66,8 +67,9 @@ def run(
         held = owned if owned is not None else stack.enter_context(env.instances.own(plan.name))
         signals = stack.enter_context(Signals(detached=detached))
         tools = _tools(plan, env, held, signals, screen=screen, pace=pace or Pace())
+        served = served_by(plan, kill_after_s=tools.pace.kill_after_s)
         budget = restart_budget(env.environ, os.getpid(), plan.timing.restarts)
-        tools.journal.begin(served=served_by(plan), budget=budget, detached=detached)
+        tools.journal.begin(served=served, budget=budget, detached=detached)
         sweep_previous(held)
         limits = policy(plan.timing, tools.pace, restarts=budget, jitter=random.uniform(-_JITTER, _JITTER))  # noqa: S311 - spreads restarts
         state, stuck = _supervise(tools, limits)
@@ -87,13 +89,15 @@ def _tools(
 
     key = api_key(env.environ)
     shown, reaper, log = Screen(), Reaper(), LogFile(owned.log_path)
-    url = served_by(plan).url
+    url = served_by(plan, kill_after_s=pace.kill_after_s).url
     probe = ServerProbe(env.web, plan, url=url, key=key)
+    engine = ENGINES[plan.engine]
+    labels = LineLabels(engine.read_log_line)
     tools = Tools(
         plan=plan,
         env=env,
         owned=owned,
-        engine=ENGINES[plan.engine],
+        engine=engine,
         pace=pace,
         key=key,
         signals=signals,
@@ -104,7 +108,7 @@ def _tools(
         pump=Pump(
             log=log,
             redact=Redactor((*secret_values(env.environ), *((key,) if key else ()))),
-            phase=lambda: tools.phase,
+            label=labels,
             show=lambda line: tools.show(line),  # noqa: PLW0108 - tools does not exist yet
             wake=signals.wake,
         ),
@@ -117,6 +121,7 @@ def _tools(
             owned, pause_s=pace.record_s, notify=lambda progress: shown.post(partial(env.notify, progress))
         ),
         notifier=Notifier(SystemdNotify(env.environ)),
+        labels=labels,
     )
     return tools
 

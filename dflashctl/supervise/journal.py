@@ -83,7 +83,7 @@ class Journal:
         )
 
 
-def served_by(plan: Plan) -> Served:
+def served_by(plan: Plan, *, kill_after_s: float) -> Served:
     """What the record says of the plan."""
     return Served(
         profile=plan.profile,
@@ -101,6 +101,7 @@ def served_by(plan: Plan) -> Served:
         block_size=plan.block_size,
         gpus=plan.gpus,
         metrics_path=plan.endpoints.metrics,
+        stop_limit_s=plan.timing.drain_timeout_s + kill_after_s,
     )
 
 

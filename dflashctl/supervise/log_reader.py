@@ -6,7 +6,10 @@ import re
 from collections import deque
 from typing import TYPE_CHECKING
 
+from dflashctl.core.engine import StartPhase
 from dflashctl.core.events import Event, Progressed, TokensSeen
+from dflashctl.core.instance import Phase
+from dflashctl.core.server_state import furthest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -51,3 +54,27 @@ class LogReader:
             return False
         self._seen.append(text)
         return True
+
+
+class LineLabels:
+    """What each line is stamped with: the phase, and while loading the step that the line itself may begin.
+
+    Called by the pump's thread; `phase` is set by the loop's.
+    """
+
+    def __init__(self, read_line: Callable[[str], LogMark | None]) -> None:
+        self._read_line = read_line
+        self._step: StartPhase = StartPhase.RESOLVE
+        self.phase: Phase = Phase.STARTING
+
+    def begin(self) -> None:
+        """A new life."""
+        self._step = StartPhase.RESOLVE
+
+    def __call__(self, line: str) -> str:
+        if self.phase not in {Phase.STARTING, Phase.LOADING}:
+            return str(self.phase.value)
+        mark = self._read_line(line)
+        if mark is not None:
+            self._step = furthest(self._step, mark.phase)
+        return f"{Phase.LOADING.value}.{self._step.value}"

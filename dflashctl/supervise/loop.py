@@ -146,7 +146,7 @@ class Loop:
     def _apply(self, event: Event) -> None:
         before = self.state
         self.state, actions = step(before, event, self._clock.monotonic(), self._policy)
-        self._tools.phase = self.state.phase.value
+        self._tools.labels.phase = self.state.phase
         self._tools.journal.update(self.state)
         if self.state.phase is not before.phase:
             self._entered(before)
@@ -191,6 +191,7 @@ class Loop:
     def _prepare(self) -> Life:
         tools = self._tools
         self._lives += 1
+        tools.labels.begin()
         self._reader = LogReader(tools.engine.read_log_line)
         return prepare(
             self._lives,

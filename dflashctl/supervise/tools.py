@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from dflashctl.ports.instances import OwnedInstance
     from dflashctl.ports.server import Launcher
     from dflashctl.supervise.journal import Journal
+    from dflashctl.supervise.log_reader import LineLabels
     from dflashctl.supervise.notifier import Notifier
     from dflashctl.supervise.signals import Signals
     from dflashctl.supervise.watch import Watch
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class Tools:
-    """`phase` is what the pump stamps its lines with; `sink` shows a line, None for nobody."""
+    """`sink` shows a line, None for nobody."""
 
     plan: Plan
     env: Env
@@ -47,7 +48,7 @@ class Tools:
     watch: Watch
     journal: Journal
     notifier: Notifier
-    phase: str = "starting"
+    labels: LineLabels
 
     def show(self, line: str) -> None:
         """Show it if somebody looks and keeps up."""

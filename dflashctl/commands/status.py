@@ -1,0 +1,80 @@
+"""`status`: what runs, since when, and how it is doing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dflashctl.core.errors import ExitCode
+from dflashctl.core.instance import Phase
+from dflashctl.core.metrics_text import live_figures
+from dflashctl.core.report import Outcome, Report
+from dflashctl.core.status import InstanceStatus, StatusList, status_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dflashctl.core.instance import Snapshot
+    from dflashctl.core.metrics_text import LiveFigures
+    from dflashctl.env import Env
+
+_LIVE_LIMIT_S = 2.0
+_WATCH_S = 1.0
+_OK = 200
+
+
+def status(
+    env: Env, name: str | None = None, *, current_fingerprint: str | None = None, live: bool = True
+) -> Report:
+    """One instance by name, or the only one known; all of them otherwise. Exit 3 when what is meant does not run.
+
+    `current_fingerprint` is that of the plan which would be made now; with it the status says whether it drifted.
+    """
+    names = (name,) if name is not None else env.instances.names()
+    views = tuple(_view(env, n, fingerprint=current_fingerprint, live=live) for n in names)
+    if len(views) == 1:
+        return _report(views[0], running=views[0].running, only=views[0])
+    return _report(StatusList(instances=views), running=any(v.running for v in views), only=None)
+
+
+def watch(env: Env, name: str | None = None, *, current_fingerprint: str | None = None) -> Iterator[Report]:
+    """A report a second until Ctrl-C."""
+    try:
+        while True:
+            yield status(env, name, current_fingerprint=current_fingerprint)
+            env.clock.sleep(_WATCH_S)
+    except KeyboardInterrupt:
+        yield status(env, name, current_fingerprint=current_fingerprint)
+
+
+def _view(env: Env, name: str, *, fingerprint: str | None, live: bool) -> InstanceStatus:
+    snapshot = env.instances.read(name)
+    files = env.instances.log_files(name)
+    return status_of(
+        snapshot,
+        now_s=env.clock.wall(),
+        live=_live(env, snapshot) if live else None,
+        log=str(files[-1]) if files else None,
+        fingerprint=fingerprint,
+    )
+
+
+def _live(env: Env, snapshot: Snapshot) -> LiveFigures | None:
+    record = snapshot.record
+    serving = record is not None and record.phase in {Phase.READY, Phase.UNHEALTHY, Phase.DRAINING}
+    if not snapshot.supervised or record is None or record.served is None or not serving:
+        return None
+    reply = env.web.request("GET", record.served.url + record.served.metrics_path, timeout_s=_LIVE_LIMIT_S)
+    return live_figures(reply.body.decode("utf-8", "replace")) if reply.status == _OK else None
+
+
+def _report(data: InstanceStatus | StatusList, *, running: bool, only: InstanceStatus | None) -> Report:
+    steps: tuple[str, ...] = ()
+    if not running:
+        steps = (f"dflashctl up {only.profile or only.name}",) if only else ("dflashctl up PROFILE",)
+    return Report(
+        command="status",
+        data=data,
+        outcome=Outcome.OK if running else Outcome.FAILED,
+        exit_code=ExitCode.OK if running else ExitCode.NOT_RUNNING,
+        next_steps=steps,
+    )

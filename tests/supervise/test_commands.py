@@ -1,0 +1,158 @@
+"""status, logs, down and the detached start, on real supervisors."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from dflashctl.commands.down import down
+from dflashctl.commands.logs import logs
+from dflashctl.commands.status import status
+from dflashctl.core.errors import NotRunning, UsageProblem
+from dflashctl.core.instance import Phase
+from dflashctl.core.plan_file import dump_plan
+from dflashctl.core.report import envelope
+from dflashctl.supervise import start_detached
+from tests.supervise.harness import free_port, wait_for
+
+
+def test_status_tells_what_runs_with_live_figures(harness):
+    harness.up()
+    harness.reach("ready")
+    report = status(harness.env, "tiny")
+    data = report.data
+    assert report.exit_code == 0
+    assert (data.phase, data.ready, data.supervisor.alive) == (Phase.READY, True, True)
+    assert data.live.accept_length == 5.25
+    assert data.live.kv_use == 0.25
+    assert data.server.url == f"http://127.0.0.1:{harness.port}"
+    assert data.drift is None
+    assert status(harness.env, current_fingerprint="another").data.drift is True
+    assert status(harness.env, current_fingerprint=data.config_digest).data.drift is False
+    assert json.dumps(envelope(report))
+    harness.stop()
+    harness.ended()
+    after = status(harness.env, "tiny")
+    assert (after.exit_code, after.data.phase, after.data.live) == (3, Phase.STOPPED, None)
+
+
+def test_status_of_nothing_is_exit_3(harness):
+    assert status(harness.env).exit_code == 3
+    assert status(harness.env, "never-seen").exit_code == 3
+
+
+def test_fault_23_down_stops_and_down_again_is_already_stopped(harness):
+    up = harness.up()
+    harness.reach("ready")
+    report = down(harness.env)
+    assert (report.exit_code, report.data.already_stopped) == (0, False)
+    assert harness.ended(up, 1) == 0
+    harness.nothing_left(0.5)
+    again = down(harness.env, "tiny")
+    assert (again.exit_code, again.data.already_stopped) == (0, True)
+    assert down(harness.env, "never-seen").exit_code == 0
+
+
+def test_down_without_a_name_needs_one_when_several_run(harness):
+    harness.up()
+    harness.reach("ready")
+    second = harness.plan(name="other")
+    port = harness.port
+    try:
+        harness.port = free_port()
+        second = harness.plan(name="other")
+        harness.start(second)
+        harness.reach("ready", "other")
+        with pytest.raises(UsageProblem, match="other, tiny"):
+            down(harness.env)
+        assert down(harness.env, "other").exit_code == 0
+        assert harness.phase("tiny") == "ready"
+    finally:
+        harness.port = port
+    assert down(harness.env).exit_code == 0
+    for process in harness.started:
+        harness.ended(process)
+
+
+def test_down_kills_what_ignores_it(harness):
+    up = harness.up("--ignore-term", pace={"kill_after_s": 0.2})
+    harness.reach("ready")
+    assert down(harness.env).exit_code == 0
+    assert harness.ended(up) == 0
+    assert "drain_killed" in harness.record().reason.code
+
+
+def test_logs_tail_phase_and_follow(harness):
+    harness.up("--chatter-s", "0.1")
+    harness.reach("ready")
+    tail = logs(harness.env, "tiny", lines=3)
+    assert (tail.exit_code, len(tail.data.lines)) == (0, 3)
+    loading = logs(harness.env, "tiny", phase="loading").data.lines
+    assert any("Load weight begin" in line.text for line in loading)
+    assert all(line.phase.startswith("loading") for line in loading)
+    targets = logs(harness.env, "tiny", phase="load_draft").data.lines
+    assert {line.phase for line in targets} == {"loading.load_draft"}
+    followed = logs(harness.env, "tiny", follow=True, lines=1)
+    assert len(next(followed).data.lines) == 1
+    more = next(followed)
+    assert more.data.more
+    assert "Decode batch" in more.data.lines[0].text
+    harness.stop()
+    rest = list(followed)
+    assert rest[-1].exit_code == 3
+    assert "Gracefully exiting" in [line.text for report in rest for line in report.data.lines][-1]
+    harness.ended()
+    with pytest.raises(UsageProblem):
+        logs(harness.env, "tiny", phase="loadnig")
+    with pytest.raises(NotRunning):
+        logs(harness.env, "never-seen")
+
+
+def test_a_detached_start_returns_when_ready_and_leaves_the_supervisor(harness):
+    seen = []
+    harness.env.notify = seen.append
+    result = start_detached(harness.plan(), harness.env)
+    assert (result.exit_code, result.left_running, result.record.phase) == (0, True, Phase.READY)
+    assert {"loading", "ready"} & {event.step for event in seen}
+    supervisor = harness.record().supervisor
+    assert supervisor.session == supervisor.pid
+    assert os.getpid() != supervisor.pid
+    assert down(harness.env).exit_code == 0
+    harness.nothing_left()
+
+
+def test_a_detached_start_that_fails_says_why(harness):
+    plan = harness.plan("--die-at", "load_target", "--die-text", "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.")
+    result = start_detached(plan, harness.env)
+    assert (result.exit_code, result.left_running) == (78, False)
+    assert "CUDA" in result.findings[0].summary or "GPU" in result.findings[0].summary
+    harness.nothing_left()
+
+
+def test_interrupting_the_wait_leaves_the_start_going(harness):
+    program = (
+        "import sys\nfrom pathlib import Path\nfrom dflashctl.env import Env\nfrom dflashctl.core.plan_file import load_plan\n"
+        "from dflashctl.supervise import start_detached\n"
+        "r = start_detached(load_plan(Path(sys.argv[1]).read_text()), Env())\n"
+        "print(r.left_running, r.record.phase.value, flush=True)\n"
+    )
+    file = harness.folder / "detached.json"
+    file.write_text(dump_plan(harness.plan("--slow-lines", "100")))
+    waiting = subprocess.Popen(
+        [sys.executable, "-c", program, str(file)], env=harness.environ, stdout=subprocess.PIPE, text=True
+    )
+    wait_for(lambda: harness.phase() == "loading", "loading")
+    waiting.send_signal(signal.SIGINT)
+    said, _ = waiting.communicate(timeout=10)
+    assert said.split() == ["True", "loading"]
+    harness.reach("ready")
+    assert down(harness.env).exit_code == 0
+
+
+def test_drift_compares_whole_plans(harness):
+    plan = harness.plan()
+    assert plan.fingerprint != replace(harness.plan("--busy")).fingerprint
