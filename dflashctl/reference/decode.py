@@ -71,7 +71,10 @@ class Decoder:
 
     def step(self, sequences: Many[Sequence]) -> list[Yield]:
         """Advance every sequence once: a part of its prompt, or one verify step, or one plain token."""
-        works = self._plan(sequences)
+        with np.errstate(over="ignore"):  # an exponential may be infinite: a gate is shut then, and stays so
+            return self._step(self._plan(sequences))
+
+    def _step(self, works: Many[_Work]) -> list[Yield]:
         self._propose(works)
         hidden, features, spans = self._forward(works)
         logits = iter(self._logits(hidden, works, spans))

@@ -57,7 +57,7 @@ class Info:
         """Return the body of /server_info: the resolved arguments, never a key, and the live state."""
         return {
             **self._resolved(),
-            "per_request_speculation": True,
+            "per_request_speculation": self._engine.models.block_size is not None,
             "internal_states": [self._state()],
             "version": VERSION,
         }

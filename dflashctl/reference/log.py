@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import suppress
 
 _LEVELS = ("debug", "info", "warning", "error", "critical")
 
@@ -28,5 +29,6 @@ class Log:
 
     def _write(self, level: str, text: str) -> None:
         if _LEVELS.index(level) >= self._floor:
-            sys.stderr.write(f"{time.strftime('[%Y-%m-%d %H:%M:%S]')} {text}\n")
-            sys.stderr.flush()
+            with suppress(OSError):  # nobody reads the log any more: serving goes on
+                sys.stderr.write(f"{time.strftime('[%Y-%m-%d %H:%M:%S]')} {text}\n")
+                sys.stderr.flush()

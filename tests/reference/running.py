@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from dflashctl.reference import tiny_paths
 
@@ -36,11 +36,18 @@ class Reply:
 class Server:
     """``python -m dflashctl.reference`` with extra arguments, on a free port."""
 
-    def __init__(self, log: Path, *arguments: str, port: int | None = None, model: str = TARGET) -> None:
+    def __init__(
+        self,
+        log: Path,
+        *arguments: str,
+        port: int | None = None,
+        model: str = TARGET,
+        log_reader: bool = True,
+    ) -> None:
         self.port = free_port() if port is None else port
         self.log_path = log
         command = [sys.executable, "-m", "dflashctl.reference", "--model-path", model]
-        with log.open("wb") as file:
+        with log.open("wb") if log_reader else _broken_pipe() as file:
             self.process = subprocess.Popen(
                 [*command, "--port", str(self.port), *arguments],
                 stdout=file,
@@ -127,6 +134,13 @@ class Stream:
     def close(self) -> None:
         self.response.close()
         self.connection.close()
+
+
+def _broken_pipe() -> BinaryIO:
+    """Return the end to write of a pipe whose reader is gone."""
+    read, write = os.pipe()
+    os.close(read)
+    return os.fdopen(write, "wb")
 
 
 def free_port() -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import http.client
+import json
 import threading
 from itertools import pairwise
 
@@ -93,6 +95,14 @@ def test_a_client_that_leaves_frees_its_place(block_8):
     next(iter(stream))
     assert load_of(block_8) == (1, 0)
     stream.close()
+    wait_until(lambda: load_of(block_8) == (0, 0), "the place is free")
+
+
+def test_a_client_that_hangs_up_before_a_whole_answer_frees_its_place(block_8):
+    connection = http.client.HTTPConnection("127.0.0.1", block_8.port)
+    connection.request("POST", "/generate", json.dumps({"text": prompt(), "sampling_params": ENDLESS}))
+    wait_until(lambda: load_of(block_8) == (1, 0), "it runs")
+    connection.close()
     wait_until(lambda: load_of(block_8) == (0, 0), "the place is free")
 
 

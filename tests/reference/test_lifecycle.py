@@ -151,8 +151,14 @@ def test_without_the_algorithm_or_with_the_switch_nothing_speculates(start, plai
     off = start(*SPECULATIVE, "--no-speculation").wait_ready()
     for server in (off, plain):
         assert "spec_verify_ct" not in server.generate(prompt())["meta_info"]
-        assert server.get("/server_info").body["speculative_algorithm"] is None
+        info = server.get("/server_info").body
+        assert (info["speculative_algorithm"], info["per_request_speculation"]) == (None, False)
         assert "DFLASH" not in server.log.split("Load weight begin")[1]
+
+
+def test_a_log_that_nobody_reads_does_not_stop_the_server(start):
+    server = start(*SPECULATIVE, log_reader=False).wait_ready()
+    assert server.generate(prompt())["text"].endswith("#### 19")
 
 
 def test_the_model_goes_by_the_name_it_was_given(start):
