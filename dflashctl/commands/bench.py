@@ -1,0 +1,155 @@
+"""`bench`: accept length, latency and throughput of one server or of a sweep, beside the published figures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING
+
+from dflashctl.commands.bench_measure import Target, count_source, measure
+from dflashctl.commands.bench_prompts import gather, template_of, tokenizer_folder
+from dflashctl.commands.bench_provenance import provenance
+from dflashctl.commands.bench_save import existing, read_document, save
+from dflashctl.commands.bench_servers import Variant, profile_name, serving, variants
+from dflashctl.commands.bench_settings import loads, output_limit, setting_of, workload_names
+from dflashctl.commands.bench_verdict import report_of, with_speedups
+from dflashctl.commands.live_server import KEY_VARIABLE, api_key, live_server
+from dflashctl.core.accept import SIMULATED_ACCEPT_VARIABLE
+from dflashctl.core.bench_options import BenchOptions, Sweep, parse_sweep
+from dflashctl.core.bench_runs import BenchResult, BenchRun
+from dflashctl.core.errors import CheckFailed, DflashError, UsageProblem
+from dflashctl.core.expectations import expectations
+from dflashctl.core.run_view import RunFile, read_run_file
+from dflashctl.proofs.runner import ProofSettings, connect
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dflashctl.commands.live_server import LiveServer
+    from dflashctl.core.bench_setting import Provenance
+    from dflashctl.core.profile import Profile
+    from dflashctl.core.report import Report
+    from dflashctl.env import Env
+    from dflashctl.proofs.client import Client
+
+DEFAULT_WORKLOAD = "tiny-math"
+
+
+@dataclass
+class _Session:
+    """What one call has gathered so far; written to the file after each run."""
+
+    path: Path
+    before: dict[str, object] | None
+    runs: list[BenchRun]
+    sessions: list[Provenance]
+
+    def result(self) -> BenchResult:
+        return BenchResult(runs=tuple(self.runs), sessions=tuple(self.sessions), path=str(self.path))
+
+    def keep(self, run: BenchRun) -> None:
+        self.runs.append(replace(run, session=len(self.sessions) - 1))
+        save(self.path, self.result(), self.before)
+
+
+def bench(env: Env, options: BenchOptions) -> Report:
+    """All runs asked for: exit 1 below a floor, a published figure or an earlier result; 3 when nothing is up."""
+    sweep = parse_sweep(options.sweep)
+    against = _against(env, options)
+    profile = _profile(env, options)
+    session = _open(env, options)
+    for variant in variants(
+        options, sweep, profile.name if profile else None, switchable=_switchable(env, options)
+    ):
+        with serving(env, options, variant) as server:
+            _measure_server(env, options, sweep, variant, server, profile, session)
+    session.runs[:] = with_speedups(session.runs)
+    save(session.path, session.result(), session.before)
+    return report_of(env, options, session.result(), session.path, against)
+
+
+def _open(env: Env, options: BenchOptions) -> _Session:
+    """Refuse what would make the figures worthless or lose them, before anything is measured."""
+    if env.environ.get(SIMULATED_ACCEPT_VARIABLE):
+        raise CheckFailed(
+            f"{SIMULATED_ACCEPT_VARIABLE} is set, so accept lengths would be made up",
+            hint=f"unset {SIMULATED_ACCEPT_VARIABLE} and restart the server",
+        )
+    if options.gates.max_regression is not None and options.gates.against is None:
+        raise UsageProblem("--max-regression needs the result to compare with", hint="--against FILE")
+    stamp = datetime.fromtimestamp(env.clock.wall(), tz=timezone.utc).strftime("%Y%m%d-%H%M%S")
+    path = env.cwd / (options.output or f"dflashctl-bench-{stamp}.json")
+    return _Session(path=path, before=existing(path), runs=[], sessions=[])
+
+
+def _against(env: Env, options: BenchOptions) -> RunFile | None:
+    path = options.gates.against
+    return None if path is None else read_run_file(read_document(env.cwd / path), path)
+
+
+def _profile(env: Env, options: BenchOptions) -> Profile | None:
+    name = profile_name(env, options)
+    return env.profiles.load(name).profile if name is not None else None
+
+
+def _switchable(env: Env, options: BenchOptions) -> bool:
+    """Whether the running server can leave speculation out of a request; False when we start our own."""
+    if options.profile is not None and options.name is None and options.url is None:
+        return False
+    return _connect(env, options, live_server(env, options.name, options.url)).facts.per_request_speculation
+
+
+def _connect(env: Env, options: BenchOptions, server: LiveServer) -> Client:
+    settings = ProofSettings(api_key=api_key(env, options.api_key_env), timeout_s=options.timeout_s)
+    return connect(env.web, env.clock, server.url, settings)
+
+
+def _measure_server(
+    env: Env,
+    options: BenchOptions,
+    sweep: Sweep,
+    variant: Variant,
+    server: LiveServer,
+    profile: Profile | None,
+    session: _Session,
+) -> None:
+    client = _connect(env, options, server)
+    target = _target(env, options, client, own=variant.start is not None)
+    session.sessions.append(provenance(env, server, client, _template_hash(env, options, client)))
+    expect = profile.expect if profile else None
+    for name in workload_names(options, profile):
+        planned = loads(options, sweep)
+        warm_up = max(c or 1 for c, _ in planned) if options.warm_up is None else options.warm_up
+        gathered = gather(env, options, name, client, warm_up, output_limit(options, expect, name))
+        setting = setting_of(options, gathered, client, variant, expect, warm_up)
+        if target.counts is None and setting.speculation is not False:
+            target = replace(target, counts=count_source(options, target, setting, gathered))
+        for concurrency, rate in planned:
+            run = measure(
+                env, options, target, replace(setting, concurrency=concurrency, request_rate=rate), gathered
+            )
+            judged = (
+                expectations(expect, run.summary, run.setting, options.gates.expect_tolerance)
+                if expect
+                else ()
+            )
+            session.keep(replace(run, expectations=judged))
+
+
+def _target(env: Env, options: BenchOptions, client: Client, *, own: bool) -> Target:
+    variable = options.api_key_env or KEY_VARIABLE
+    return Target(
+        client=client,
+        counts=None,
+        key_env=variable if env.environ.get(variable) else None,
+        template=template_of(env, options, client),
+        flush_cache=own if options.flush_cache is None else options.flush_cache,
+    )
+
+
+def _template_hash(env: Env, options: BenchOptions, client: Client) -> str | None:
+    """The hash of the template wherever it is applied, None when it is not on this host."""
+    try:
+        return env.chat_templates.load(tokenizer_folder(env, options, client)).hash
+    except DflashError:
+        return None

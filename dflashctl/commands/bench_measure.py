@@ -1,0 +1,240 @@
+"""One load of one server: warm up, send, count, sum up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from dflashctl.bench import (
+    CountSource,
+    LoadProgress,
+    LoadSpec,
+    RequestRecord,
+    RunLabels,
+    Slo,
+    judge_client,
+    probe_counts,
+    run_load,
+    spoiled,
+    summarise,
+)
+from dflashctl.commands.bench_prompts import limited, requests_of, warm_up_requests
+from dflashctl.commands.gpu_watch import GpuWatch
+from dflashctl.core.accept import cross_check
+from dflashctl.core.bench_runs import BenchRun
+from dflashctl.core.bench_samples import (
+    buckets_of,
+    looping_answers,
+    run_warnings,
+    samples_of,
+    without_latencies,
+)
+from dflashctl.core.errors import Interrupted
+from dflashctl.core.progress import Progress
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from dflashctl.bench import BenchRequest, LoadResult
+    from dflashctl.commands.bench_prompts import Gathered
+    from dflashctl.core.bench_options import BenchOptions
+    from dflashctl.core.bench_setting import Setting
+    from dflashctl.core.findings import Finding
+    from dflashctl.core.workload import BenchPrompt
+    from dflashctl.env import Env
+    from dflashctl.ports.chat_template import ChatTemplate
+    from dflashctl.proofs.client import Client
+
+_LOOKED_AT = 2000  # characters at the end of a text in which a loop would show
+_DRIFT = 0.2
+_PROBE_TOKENS = 64
+_OK = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """The server under load; `counts` is where its exact counts come from, None when it has none."""
+
+    client: Client
+    counts: CountSource | None
+    key_env: str | None
+    template: ChatTemplate | None
+    flush_cache: bool
+
+
+def load_spec(options: BenchOptions, target: Target, setting: Setting) -> LoadSpec:
+    return LoadSpec(
+        url=target.client.facts.base_url,
+        concurrency=setting.concurrency,
+        rate=setting.request_rate,
+        seed=setting.seed,
+        counts=None if setting.speculation is False else target.counts,
+        keep_text=True,
+        max_duration_s=options.max_duration_s,
+        timeout_s=options.timeout_s,
+        processes=min(options.processes, setting.concurrency or options.processes),
+        key_env=target.key_env,
+    )
+
+
+def count_source(
+    options: BenchOptions, target: Target, setting: Setting, gathered: Gathered
+) -> CountSource | None:
+    """Where this server's exact counts come from, by asking it once; CheckFailed when they are simulated."""
+    one = replace(setting, concurrency=1, request_rate=None)
+    request = requests_of(
+        [("probe", gathered.prompts[0].messages, _PROBE_TOKENS)], one, target.client, target.template
+    )[0]
+    return probe_counts(load_spec(replace(options, processes=1), target, one), request)
+
+
+def measure(
+    env: Env, options: BenchOptions, target: Target, setting: Setting, gathered: Gathered
+) -> BenchRun:
+    """One run in that setting; its latencies are withheld when the load generator itself spoiled them."""
+    spec = load_spec(options, target, setting)
+    if target.flush_cache:
+        setting = replace(setting, cache_flushed=_flush(target.client))
+    _warm_up(env, spec, warm_up_requests(gathered, setting, target.client, target.template), setting)
+    before = _metrics(target.client)
+    with GpuWatch(env) as watch:
+        results = _turns(env, spec, target, setting, gathered)
+    records = tuple(record for result in results for record in result.records)
+    summary = summarise(
+        records,
+        results[0].window if len(results) == 1 else None,
+        labels=RunLabels(
+            dataset=setting.dataset,
+            block_size=None if setting.speculation is False else setting.block_size,
+            concurrency=setting.concurrency,
+            request_rate=setting.request_rate,
+        ),
+        client=results[-1].client,
+        slo=_slo(options),
+        seed=setting.seed,
+    )
+    judged = tuple(finding for result in results for finding in _client_findings(result, summary.ttft_ms))
+    withheld = spoiled(judged) and not (options.allow_slow_client or _embedded(target.client))
+    after = _metrics(target.client)
+    check = cross_check(before, after, records) if before and after else None
+    mismatches = sum(result.scan_mismatches for result in results)
+    looping = looping_answers(records)
+    return BenchRun(
+        summary=without_latencies(summary) if withheld else summary,
+        setting=setting,
+        samples=samples_of(records, latencies=not withheld),
+        withheld=tuple(finding.summary for finding in judged) if withheld else (),
+        buckets=buckets_of(gathered.prompts, records, setting.seed),
+        cross_check=check,
+        gpu_readings=watch.readings,
+        looping=looping,
+        judged=sum(record.text is not None for record in records),
+        warnings=(
+            *(() if withheld else (finding.summary for finding in judged)),
+            *run_warnings(records, mismatches, looping, watch.readings),
+        ),
+        records=tuple(replace(r, text=None, reasoning_text=None) for r in records)
+        if options.records
+        else None,
+    )
+
+
+def _turns(
+    env: Env, spec: LoadSpec, target: Target, setting: Setting, gathered: Gathered
+) -> tuple[LoadResult, ...]:
+    """Turn after turn of all conversations: a follow-up goes out with the answer that came before it."""
+    talks = [(limited(prompt, gathered), prompt.messages) for prompt in gathered.prompts]
+    results: list[LoadResult] = []
+    turn = 0
+    while talks:
+        asked = [
+            (_turn_id(prompt, turn), talk, prompt.max_tokens or gathered.max_tokens) for prompt, talk in talks
+        ]
+        requests = requests_of(asked, setting, target.client, target.template)
+        result = run_load(spec, requests, _notifier(env, setting))
+        if result.interrupted:
+            raise Interrupted("the benchmark was interrupted")
+        results.append(result)
+        talks = _next_turn(talks, result.records, turn)
+        turn += 1
+    return tuple(results)
+
+
+def _turn_id(prompt: BenchPrompt, turn: int) -> str:
+    return f"{prompt.id}#{turn + 1}" if prompt.follow_ups else prompt.id
+
+
+def _next_turn(
+    talks: Sequence[tuple[BenchPrompt, tuple[tuple[str, str], ...]]],
+    records: Sequence[RequestRecord],
+    turn: int,
+) -> list[tuple[BenchPrompt, tuple[tuple[str, str], ...]]]:
+    return [
+        (prompt, (*talk, ("assistant", record.text or ""), ("user", prompt.follow_ups[turn])))
+        for (prompt, talk), record in zip(talks, records, strict=True)
+        if turn < len(prompt.follow_ups) and record.ok
+    ]
+
+
+def _warm_up(env: Env, spec: LoadSpec, requests: Sequence[BenchRequest], setting: Setting) -> None:
+    if requests:
+        env.notify(
+            Progress(step="warm_up", text=f"{setting.label}: {len(requests)} short requests to warm up")
+        )
+        run_load(replace(spec, rate=None, concurrency=setting.concurrency or len(requests)), requests)
+
+
+def _notifier(env: Env, setting: Setting) -> Callable[[LoadProgress], None]:
+    def notify(progress: LoadProgress) -> None:
+        accept = progress.accept_length_pooled
+        words = [setting.label]
+        if accept is not None and setting.speculation is not False:
+            words.append(f"accept length {accept:.2f}")
+        if progress.elapsed_s > 0 and progress.completion_tokens:
+            words.append(f"{progress.completion_tokens / progress.elapsed_s:.0f} tok/s")
+        if progress.errors:
+            words.append(f"{progress.errors} failed")
+        if progress.left_s is not None:
+            words.append(f"{progress.left_s:.0f} s left")
+        env.notify(
+            Progress(
+                step="bench",
+                text=", ".join(words),
+                done=progress.done,
+                total=progress.total,
+                unit="requests",
+                final=progress.done == progress.total,
+            )
+        )
+
+    return notify
+
+
+def _embedded(client: Client) -> bool:
+    """The embedded engine computes on the client's own cores, so that its latencies are never the server's alone."""
+    return (client.facts.version or "").startswith("reference-")
+
+
+def _flush(client: Client) -> bool:
+    """Empty the prefix cache; False when the server would not."""
+    return client.get("/flush_cache", timeout_s=30.0).status == _OK
+
+
+def _metrics(client: Client) -> str | None:
+    reply = client.get("/metrics")
+    return reply.body.decode(errors="replace") if reply.status == _OK else None
+
+
+def _slo(options: BenchOptions) -> Slo | None:
+    limits = (options.slo_ttft_ms, options.slo_tpot_ms, options.slo_e2e_ms)
+    return (
+        None if limits == (None, None, None) else Slo(ttft_ms=limits[0], tpot_ms=limits[1], e2e_ms=limits[2])
+    )
+
+
+def _client_findings(result: LoadResult, ttft: object) -> tuple[Finding, ...]:
+    median = getattr(ttft, "p50", None)
+    gaps = sorted(gap for record in result.records for gap in record.gaps_s)
+    return judge_client(
+        result.client, ttft_ms_p50=median, icl_ms_p50=gaps[len(gaps) // 2] * 1e3 if gaps else None
+    )

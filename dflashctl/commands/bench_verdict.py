@@ -1,0 +1,134 @@
+"""What a benchmark's runs mean: speed-ups, gates, exports and the report."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from dflashctl.commands.bench_save import write_text
+from dflashctl.core.bench_compare import Comparison, compare, regressions
+from dflashctl.core.bench_export import to_bench_serving, to_csv
+from dflashctl.core.bench_gates import client_findings, error_findings, gate_findings
+from dflashctl.core.bench_runs import BenchResult, BenchRun, Speedup
+from dflashctl.core.errors import ExitCode
+from dflashctl.core.findings import Finding, Severity, errors
+from dflashctl.core.report import Outcome, Report, to_json
+from dflashctl.core.run_view import RunFile, read_run_file
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dflashctl.core.bench_options import BenchOptions
+    from dflashctl.env import Env
+
+
+def with_speedups(runs: list[BenchRun]) -> list[BenchRun]:
+    """Each run with speculation beside the one without, in the same load of the same prompts."""
+    plain = {_load_of(run): run for run in runs if run.setting.speculation is False}
+    return [
+        replace(run, speedup=_speedup(run, base))
+        if run.setting.speculation is not False and (base := plain.get(_load_of(run)))
+        else run
+        for run in runs
+    ]
+
+
+def _load_of(run: BenchRun) -> tuple[object, ...]:
+    setting = run.setting
+    return (setting.dataset, setting.concurrency, setting.request_rate)
+
+
+def _speedup(run: BenchRun, base: BenchRun) -> Speedup:
+    rate, plain = run.summary.per_request_tokens_per_s, base.summary.per_request_tokens_per_s
+    total, plain_total = run.summary.output_tokens_per_s, base.summary.output_tokens_per_s
+    return Speedup(
+        per_request=rate.p50 / plain.p50 if rate and plain and plain.p50 else None,
+        aggregate=total / plain_total if total and plain_total else None,
+    )
+
+
+def report_of(
+    env: Env, options: BenchOptions, result: BenchResult, path: Path, against: RunFile | None
+) -> Report:
+    """Exit 1 when a floor, a published figure or an earlier result is missed, or every request failed."""
+    view = read_run_file(to_json(result), str(path))
+    written = _export(env, options, view)
+    findings = (
+        *error_findings(result.runs),
+        *client_findings(result.runs),
+        *gate_findings(result.runs, options.gates),
+        *_regressions(options, compare(against, view) if against else None),
+        *_notes(result.runs),
+    )
+    failed = bool(errors(findings))
+    name = path.name if path.parent == env.cwd else str(path)
+    return Report(
+        command="bench",
+        data=replace(result, written=written),
+        outcome=Outcome.FAILED if failed else Outcome.OK,
+        exit_code=ExitCode.CHECK_FAILED if failed else ExitCode.OK,
+        findings=findings,
+        next_steps=(f"dflashctl bench report {name} -o report.html",),
+    )
+
+
+def _export(env: Env, options: BenchOptions, view: RunFile) -> tuple[str, ...]:
+    wanted = ((options.csv, to_csv), (options.jsonl, to_bench_serving))
+    for path, export in wanted:
+        if path is not None:
+            write_text(env.cwd / path, export(view))
+    return tuple(path for path, _ in wanted if path is not None)
+
+
+def _regressions(options: BenchOptions, comparison: Comparison | None) -> tuple[Finding, ...]:
+    limit = options.gates.max_regression
+    if comparison is None or limit is None:
+        return ()
+    if not any(pair.changes for pair in comparison.pairs):
+        reasons = [reason for pair in comparison.pairs for reason in pair.refusals] or [
+            "no run has a partner"
+        ]
+        return (
+            Finding(
+                id="bench.unlike",
+                severity=Severity.ERROR,
+                summary=f"nothing can be compared with {comparison.a}: {reasons[0]}",
+            ),
+        )
+    return tuple(
+        Finding(id="bench.max_regression", severity=Severity.ERROR, summary=told)
+        for told in regressions(comparison, limit)
+    )
+
+
+def _notes(runs: tuple[BenchRun, ...]) -> tuple[Finding, ...]:
+    """What a reader must know about a run: where speculation costs time, and what may have spoiled a figure."""
+    slower = [
+        Finding(
+            id="bench.slower",
+            severity=Severity.WARNING,
+            summary=f"{run.setting.label}: speculation makes it slower, {ratio:.2f} times the rate without",
+            fix="a smaller block, or no speculation at this load",
+        )
+        for run in runs
+        if run.speedup
+        and (ratio := run.speedup.aggregate or run.speedup.per_request) is not None
+        and ratio < 1
+    ]
+    told = [
+        Finding(id="bench.warning", severity=Severity.WARNING, summary=f"{run.setting.label}: {warning}")
+        for run in runs
+        for warning in (*run.warnings, *_disagreement(run))
+    ]
+    return (*slower, *told)
+
+
+def _disagreement(run: BenchRun) -> tuple[str, ...]:
+    check = run.cross_check
+    if check is None or check.agrees:
+        return ()
+    told = (
+        f"the server's counters give {check.counted:.3f}, the requests {check.requested:.3f}: "
+        "someone else uses this server, or a count is wrong"
+    )
+    return (told,)

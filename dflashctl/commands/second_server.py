@@ -1,0 +1,74 @@
+"""A second server of the same profile, started and stopped through this package's own up and down."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from dflashctl.commands.live_server import LiveServer, live_server
+from dflashctl.core.errors import CheckFailed, ExitCode, UsageProblem
+from dflashctl.core.options import PlanRequest
+from dflashctl.core.report import Outcome, Report
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dflashctl.env import Env
+
+NO_SPECULATION = "speculative.algorithm=NONE"
+_PORTS_TRIED = 50
+
+
+@contextmanager
+def without_speculation(env: Env, server: LiveServer, profile: str | None) -> Iterator[LiveServer]:
+    """A server like `server`, but without speculation; it is stopped at the end of the block.
+
+    UsageProblem when no profile is known, CheckFailed when it does not come up beside the first one.
+    """
+    known = profile or (server.served.profile if server.served else None)
+    if known is None:
+        raise UsageProblem(
+            "a server without speculation needs a profile",
+            hint="name an instance, or add --profile; smoke also takes --against URL",
+        )
+    request = PlanRequest(profile=known, sets=(NO_SPECULATION,), name=f"{server.name or known}-no-spec")
+    with own_server(env, request) as own:
+        yield own
+
+
+@contextmanager
+def own_server(env: Env, request: PlanRequest) -> Iterator[LiveServer]:
+    """Bring `request` up, detached, on the first free port from the profile's on, and down at the end."""
+    from dflashctl.commands.down import down
+    from dflashctl.commands.up import up
+
+    placed = request if request.port is not None else replace(request, port=_free_port(env, request))
+    name = placed.name or placed.profile
+    report = up(env, placed, detach=True)
+    try:
+        _require_up(report, name)
+        yield live_server(env, name, None)
+    finally:
+        if report.outcome is not Outcome.FAILED:
+            down(env, name)
+
+
+def _require_up(report: Report, name: str) -> None:
+    if report.exit_code in {ExitCode.OK, ExitCode.CHECK_FAILED} and report.outcome is not Outcome.FAILED:
+        return
+    said = report.errors[0].message if report.errors else report.outcome.value
+    raise CheckFailed(
+        f"the server {name!r} did not come up: {said}",
+        detail=report.errors[0].detail if report.errors else None,
+        hint="does it fit beside the running one? dflashctl down first, or use --reference FILE",
+    )
+
+
+def _free_port(env: Env, request: PlanRequest) -> int:
+    """The first port from the profile's on at which nothing answers."""
+    first = env.profiles.load(request.profile).profile.server.port
+    for port in range(first, first + _PORTS_TRIED):
+        if env.web.request("GET", f"http://127.0.0.1:{port}/health", timeout_s=2.0).status == 0:
+            return port
+    raise CheckFailed(f"no free port from {first} to {first + _PORTS_TRIED - 1}")

@@ -1,0 +1,149 @@
+"""`smoke`: proofs on a live server, with losslessness against whatever reference can be had."""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from dflashctl.commands.live_server import api_key, live_server
+from dflashctl.commands.second_server import without_speculation
+from dflashctl.core.errors import ExitCode, StateError, UsageProblem
+from dflashctl.core.findings import Finding, Severity
+from dflashctl.core.lossless import NEAR_TIE_NATS
+from dflashctl.core.reference_run import read_reference
+from dflashctl.core.report import Outcome, Report, to_json
+from dflashctl.core.smoke import Proof, ProofStatus, SmokeOptions, SmokeResult
+from dflashctl.core.spelling import nearest
+from dflashctl.proofs import PROOFS
+from dflashctl.proofs.client import Expected
+from dflashctl.proofs.references import OtherServer, SavedRun, record
+from dflashctl.proofs.runner import ProofSettings, connect, run_all
+
+if TYPE_CHECKING:
+    from dflashctl.commands.live_server import LiveServer
+    from dflashctl.env import Env
+    from dflashctl.proofs.client import Client, Reference
+
+
+def smoke(env: Env, options: SmokeOptions) -> Report:
+    """All proofs on one server: exit 1 when one fails, 3 when the instance is not up, 69 when nothing answers."""
+    _check(options)
+    server = live_server(env, options.name, options.url)
+    settings = _settings(env, server, options)
+    with ExitStack() as stack:
+        reference = _reference(env, server, options, settings, stack)
+        client = connect(env.web, env.clock, server.url, settings, reference=reference)
+        proofs = run_all(client, settings, env.notify)
+    saved = _save(env, client, options.save_reference) if options.save_reference else None
+    return _report(server, client, proofs, saved)
+
+
+def _check(options: SmokeOptions) -> None:
+    known = [module.ID for module in PROOFS]
+    for name in options.only:
+        if name not in known:
+            raise UsageProblem(f"there is no proof {name!r}", hint=nearest(name, known))
+    given = [options.against_no_spec, options.against is not None, options.reference is not None]
+    if sum(given) > 1:
+        raise UsageProblem("--against-no-spec, --against and --reference exclude each other")
+
+
+def _settings(env: Env, server: LiveServer, options: SmokeOptions) -> ProofSettings:
+    served = server.served
+    expected = Expected(
+        near_tie_nats=NEAR_TIE_NATS if options.near_tie_nats is None else options.near_tie_nats
+    )
+    if served is not None:
+        expected = replace(
+            expected,
+            model=served.served_model_name,
+            speculation=served.draft is not None,
+            block_size=served.block_size,
+        )
+    return ProofSettings(
+        expected=expected,
+        api_key=api_key(env, options.api_key_env),
+        timeout_s=options.timeout_s,
+        quick=options.quick,
+        only=options.only,
+    )
+
+
+def _reference(
+    env: Env, server: LiveServer, options: SmokeOptions, settings: ProofSettings, stack: ExitStack
+) -> Reference | None:
+    """The source of texts without speculation that was asked for, None to let the server under proof decide."""
+    if options.reference is not None:
+        return SavedRun(run=read_reference(_read(env, options.reference), options.reference))
+    url = options.against
+    if options.against_no_spec:
+        url = stack.enter_context(without_speculation(env, server, options.profile)).url
+    if url is None:
+        return None
+    other = connect(
+        env.web, env.clock, url.rstrip("/").removesuffix("/v1"), replace(settings, expected=Expected())
+    )
+    if other.facts.speculates:
+        raise UsageProblem(
+            f"the server at {url} speculates, so it is no reference", hint="start it with algorithm NONE"
+        )
+    return OtherServer(client=other, label=f"the server without speculation at {url}")
+
+
+def _read(env: Env, path: str) -> object:
+    try:
+        return json.loads((env.cwd / path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageProblem(f"the reference run {path!r} cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise UsageProblem(f"the reference run {path!r} is not JSON: {error}") from error
+
+
+def _save(env: Env, client: Client, path: str) -> str:
+    """Record this server's own texts; only texts without speculation can be a reference."""
+    if client.facts.speculates and not client.facts.per_request_speculation:
+        raise UsageProblem(
+            "this server speculates, so its texts are no reference",
+            hint="dflashctl up PROFILE --set speculative.algorithm=NONE, then smoke --save-reference",
+        )
+    run = record(client)
+    try:
+        (env.cwd / path).write_text(json.dumps(to_json(run)) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise StateError(f"the reference run {path!r} cannot be written: {error.strerror}") from error
+    return path
+
+
+def _report(server: LiveServer, client: Client, proofs: tuple[Proof, ...], saved: str | None) -> Report:
+    result = SmokeResult(
+        url=server.url,
+        instance=server.name,
+        model=client.facts.model,
+        engine_version=client.facts.version,
+        block_size=client.facts.block_size,
+        proofs=proofs,
+        saved_reference=saved,
+    )
+    failed = [proof for proof in proofs if proof.status is ProofStatus.FAIL]
+    bench = "dflashctl bench" + (f" {server.name}" if server.name else f" --url {server.url}")
+    logs = ("dflashctl logs" + f" {server.name}",) if server.name else ()
+    return Report(
+        command="smoke",
+        data=result,
+        outcome=Outcome.FAILED if failed else Outcome.OK,
+        exit_code=ExitCode.CHECK_FAILED if failed else ExitCode.OK,
+        findings=tuple(failure_finding(proof) for proof in failed),
+        next_steps=logs if failed else (bench,),
+    )
+
+
+def failure_finding(proof: Proof) -> Finding:
+    """A failed proof as a finding, for scripts that only read those."""
+    return Finding(
+        id=f"smoke.{proof.id}",
+        severity=Severity.ERROR,
+        summary=f"{proof.title}: {proof.why}",
+        detail="\n".join(proof.evidence) or None,
+    )

@@ -1,0 +1,128 @@
+"""BenchOptions: what `bench` is asked on the command line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dflashctl.core.errors import UsageProblem
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gates:
+    """Floors: exit 1 below them. `max_regression` is a share (0.05) against the runs in `against`."""
+
+    min_accept_length: float | None = None
+    max_regression: float | None = None
+    against: str | None = None
+    expect: bool = True
+    expect_tolerance: float = 0.02
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchOptions:
+    """None or empty: not given, so that the profile, the workload or the server decides.
+
+    `sampling` is "greedy", "recommended" (the server's own defaults) or None for the profile's published
+    setting. `sweep` are "key=a,b" words, keys being block_size, concurrency, rate or profile paths.
+    """
+
+    name: str | None = None
+    url: str | None = None
+    profile: str | None = None
+    workloads: tuple[str, ...] = ()
+    prompts: str | None = None
+    count: int | None = None
+    concurrency: tuple[int, ...] = ()
+    rates: tuple[float, ...] = ()
+    api: str = "chat"
+    tokenizer: str | None = None
+    max_tokens: int | None = None
+    sampling: str | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    thinking: bool | None = None
+    ignore_eos: bool = False
+    seed: int = 42
+    warm_up: int | None = None
+    input_tokens: int | None = None
+    prefix_tokens: int | None = None
+    groups: int = 1
+    sweep: tuple[str, ...] = ()
+    baseline: bool = True
+    speculation: bool | None = None
+    flush_cache: bool | None = None
+    slo_ttft_ms: float | None = None
+    slo_tpot_ms: float | None = None
+    slo_e2e_ms: float | None = None
+    gates: Gates = Gates()
+    output: str | None = None
+    records: bool = False
+    csv: str | None = None
+    jsonl: str | None = None
+    processes: int = 1
+    allow_slow_client: bool = False
+    timeout_s: float = 1800.0
+    max_duration_s: float | None = None
+    api_key_env: str | None = None
+    offline: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sweep:
+    """The axes of a sweep: `servers` need another server for each value, the others do not."""
+
+    block_sizes: tuple[int, ...] = ()
+    concurrency: tuple[int, ...] = ()
+    rates: tuple[float, ...] = ()
+    servers: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    @property
+    def restarts(self) -> bool:
+        return bool(self.block_sizes or self.servers)
+
+
+def parse_sweep(words: tuple[str, ...]) -> Sweep:
+    """The axes in "block_size=8,16 concurrency=1,8" words; UsageProblem quotes the first bad one."""
+    sweep = Sweep()
+    named: dict[str, tuple[object, ...]] = {}
+    servers: list[tuple[str, tuple[str, ...]]] = []
+    for word in (part for group in words for part in group.split()):
+        key, equals, listed = word.partition("=")
+        items = tuple(item for item in listed.split(",") if item)
+        if not equals or not key or not items:
+            raise UsageProblem(
+                f"{word!r} is no sweep", hint="--sweep block_size=8,16 --sweep concurrency=1,8,32"
+            )
+        if key in {"block_size", "concurrency"}:
+            named[key] = tuple(_whole(item, key) for item in items)
+        elif key in {"rate", "rates"}:
+            named["rates"] = tuple(_positive(item) for item in items)
+        elif "." in key:
+            servers.append((key, items))
+        else:
+            raise UsageProblem(
+                f"cannot sweep {key!r}",
+                hint="block_size, concurrency, rate, or a profile path such as memory.page_size",
+            )
+    return Sweep(
+        block_sizes=named.get("block_size", sweep.block_sizes),  # type: ignore[arg-type]
+        concurrency=named.get("concurrency", ()),  # type: ignore[arg-type]
+        rates=named.get("rates", ()),  # type: ignore[arg-type]
+        servers=tuple(servers),
+    )
+
+
+def _whole(word: str, key: str) -> int:
+    if not word.isdigit() or int(word) < 1:
+        raise UsageProblem(f"{key} {word!r} is not a whole number above 0")
+    return int(word)
+
+
+def _positive(word: str) -> float:
+    try:
+        number = float(word)
+    except ValueError:
+        number = 0.0
+    if number <= 0:
+        raise UsageProblem(f"rate {word!r} is not a number above 0")
+    return number

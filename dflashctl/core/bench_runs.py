@@ -1,0 +1,102 @@
+"""BenchRun and BenchResult: what `bench` measured, as it is shown and as it is written to a result file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dflashctl.core.latency import DEFINITIONS
+from dflashctl.core.report import to_json
+
+if TYPE_CHECKING:
+    from dflashctl.core.accept import AcceptLength, CrossCheck
+    from dflashctl.core.bench_record import RequestRecord
+    from dflashctl.core.bench_result import RunSummary
+    from dflashctl.core.bench_setting import GpuReading, Provenance, Samples, Setting
+    from dflashctl.core.expectations import Expectation
+
+RUN_FILE_KIND = "dflashctl bench"
+RUN_FILE_VERSION = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bucket:
+    """The accept length of one group of a workload's prompts."""
+
+    name: str
+    requests: int
+    accept_length: AcceptLength | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Speedup:
+    """The run beside the one without speculation in the same setting; above 1 is faster."""
+
+    per_request: float | None
+    aggregate: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchRun:
+    """One load of one server. `looping` are answers that fell into a loop, out of `judged` texts.
+
+    `withheld`: why its latencies are left out, empty when they are not.
+    """
+
+    summary: RunSummary
+    setting: Setting
+    samples: Samples
+    session: int = 0
+    buckets: tuple[Bucket, ...] = ()
+    cross_check: CrossCheck | None = None
+    expectations: tuple[Expectation, ...] = ()
+    speedup: Speedup | None = None
+    gpu_readings: tuple[GpuReading, ...] = ()
+    looping: tuple[str, ...] = ()
+    judged: int = 0
+    warnings: tuple[str, ...] = ()
+    withheld: tuple[str, ...] = ()
+    records: tuple[RequestRecord, ...] | None = None
+
+    def to_json(self) -> dict[str, object]:
+        """The summary's keys at the top, the rest beside them; records only when they were asked for."""
+        whole = to_json(self.summary)
+        fields = whole if isinstance(whole, dict) else {}
+        own: dict[str, object] = {
+            "label": self.setting.label,
+            "speculation": self.setting.speculation,
+            "setting": self.setting,
+            "session": self.session,
+            "buckets": self.buckets,
+            "cross_check": self.cross_check,
+            "expectations": self.expectations,
+            "speedup": self.speedup,
+            "looping": self.looping,
+            "judged": self.judged,
+            "warnings": self.warnings,
+            "withheld": self.withheld,
+            "gpu_readings": self.gpu_readings,
+            "samples": self.samples,
+        }
+        return {**fields, **own, **({} if self.records is None else {"records": self.records})}
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchResult:
+    """All runs of one call. `sessions` are the provenances that runs name by their index; the last is the newest."""
+
+    runs: tuple[BenchRun, ...]
+    sessions: tuple[Provenance, ...]
+    path: str | None = None
+    written: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            "kind": RUN_FILE_KIND,
+            "schema_version": RUN_FILE_VERSION,
+            "runs": self.runs,
+            "provenance": self.sessions[-1] if self.sessions else None,
+            "sessions": self.sessions,
+            "definitions": DEFINITIONS,
+            "path": self.path,
+        }
