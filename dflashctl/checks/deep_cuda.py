@@ -18,6 +18,7 @@ NEEDS = ("deep",)
 SOURCE = (
     "huggingface/huggingface_hub#4128: error 802 on every multi-GPU job although nvidia-smi shows the GPUs"
 )
+_LOOK = "look at: nvidia-smi, and sudo dmesg | grep -i nvrm"
 _MEANINGS = {
     2: ("out of memory: another process holds the GPU", "stop it, or choose other GPUs: --gpus LIST"),
     100: ("CUDA sees no GPU", "unset CUDA_VISIBLE_DEVICES; in a container use --gpus all"),
@@ -38,7 +39,7 @@ def check(facts: Facts) -> Iterator[Finding]:
     deep = facts.deep
     if deep is None or not deep.cuda_error:
         return
-    meaning, fix = _MEANINGS.get(deep.cuda_error, (deep.cuda_error_text or "see NVIDIA's driver API", None))
+    meaning, fix = _MEANINGS.get(deep.cuda_error, (deep.cuda_error_text or "see NVIDIA's driver API", _LOOK))
     yield found(
         ID,
         Severity.ERROR,

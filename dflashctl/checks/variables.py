@@ -30,7 +30,7 @@ _SLOWER = {
 def check(facts: Facts) -> Iterator[Finding]:
     set_here = dict(facts.host.engine_variables) if facts.host else {}
     simulated = set_here.get(_SIMULATED)
-    if simulated and float(simulated or 0) > 0:
+    if simulated and _positive(simulated):
         yield found(
             ID,
             Severity.ERROR,
@@ -46,3 +46,10 @@ def check(facts: Facts) -> Iterator[Finding]:
             + ", ".join(f"{n}={v} ({what})" for n, v, what in slower),
             fix="unset what is not on purpose",
         )
+
+
+def _positive(text: str) -> bool:
+    try:
+        return float(text) > 0
+    except ValueError:
+        return False

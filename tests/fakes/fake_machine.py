@@ -1,0 +1,44 @@
+"""FakeMachine: a MachineProbe that answers with a given machine; files go through the real edge."""
+
+from __future__ import annotations
+
+from dflashctl.core.deep import DeepFacts
+from dflashctl.core.facts import PortUse
+from dflashctl.edges.machine_file import read_machine, write_machine
+
+
+class FakeMachine:
+    """`taken` maps a port to its owner's (pid, name); `attempts` is what --deep finds."""
+
+    def __init__(self, machine, *, taken=None, attempts=None):
+        self.machine = machine
+        self.taken = dict(taken or {})
+        self.attempts = attempts or DeepFacts()
+        self.surveyed = []
+        self.tried = []
+
+    def snapshot(self):
+        return self.machine
+
+    def survey(self, python):
+        self.surveyed.append(python)
+        return self.machine
+
+    def activity(self):
+        return self.machine.gpus
+
+    def port_use(self, host, port, purpose):
+        if port not in self.taken:
+            return PortUse(port=port, purpose=purpose, free=True)
+        pid, name = self.taken[port]
+        return PortUse(port=port, purpose=purpose, free=False, owner_pid=pid, owner_name=name)
+
+    def deep(self, python, gpus, weights):
+        self.tried.append((python, gpus, weights))
+        return self.attempts
+
+    def load(self, path):
+        return read_machine(path)
+
+    def save(self, machine, path):
+        write_machine(machine, path)
