@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from dflashctl.bench.spec import CHAT, GENERATE, BenchRequest, LoadProgress, LoadResult, LoadSpec
     from dflashctl.core.accept import CountSource
     from dflashctl.core.bench_record import RequestError, RequestRecord, SpecCounts, Window
-    from dflashctl.core.bench_result import Goodput, RunLabels, RunSummary, Slo, summarise
+    from dflashctl.core.bench_result import RunLabels, RunSummary, summarise
     from dflashctl.core.client_health import ClientHealth, judge_client, spoiled
+    from dflashctl.core.goodput import Goodput, Slo
 
 __all__ = [
     "CHAT",
@@ -47,7 +48,8 @@ _HOMES = {
     "dflashctl.bench.spec": ("CHAT", "GENERATE", "BenchRequest", "LoadProgress", "LoadResult", "LoadSpec"),
     "dflashctl.core.accept": ("CountSource",),
     "dflashctl.core.bench_record": ("RequestError", "RequestRecord", "SpecCounts", "Window"),
-    "dflashctl.core.bench_result": ("Goodput", "RunLabels", "RunSummary", "Slo", "summarise"),
+    "dflashctl.core.bench_result": ("RunLabels", "RunSummary", "summarise"),
+    "dflashctl.core.goodput": ("Goodput", "Slo"),
     "dflashctl.core.client_health": ("ClientHealth", "judge_client", "spoiled"),
 }
 

@@ -3,6 +3,34 @@
 from __future__ import annotations
 
 _LINE_LIMIT = 4096
+_KNOWN_SIZES = 65536
+
+
+class _Sizes(dict[bytes, int]):
+    """Chunk sizes by their text, remembered; -1 for a text that is no plain size."""
+
+    def __missing__(self, text: bytes) -> int:
+        try:
+            size = int(text, 16) if text.isalnum() else -1
+        except ValueError:
+            return -1
+        if len(self) < _KNOWN_SIZES and text.isalnum():
+            self[text] = size
+        return size
+
+
+SIZES = _Sizes()
+
+
+def whole_chunks(data: bytes) -> bytes | None:
+    """The body in `data` if that is a row of whole chunks without CR LF in them; None for anything else."""
+    parts = data.split(b"\r\n")
+    if len(parts) % 2 == 0 or parts.pop():
+        return None
+    bodies = parts[1::2]
+    if list(map(len, bodies)) != list(map(SIZES.__getitem__, parts[::2])):
+        return None
+    return b"".join(bodies) if all(bodies) else None  # an empty chunk is the last one
 
 
 class FramingError(ValueError):
@@ -12,32 +40,28 @@ class FramingError(ValueError):
 class Chunked:
     """Takes the chunk framing off a body that arrives in any pieces; `done` after the last chunk and trailers."""
 
-    __slots__ = ("_carry", "_left", "_trailers", "done", "surplus")
+    __slots__ = ("_carry", "_trailers", "done", "left", "surplus")
 
     def __init__(self) -> None:
         self._carry = b""  # the start of a size line or trailer that is not whole yet
-        self._left = 0  # bytes of the open chunk still to come, its CR LF included
+        self.left = 0  # bytes of the open chunk still to come, its CR LF included
         self._trailers = False
         self.done = False
         self.surplus = b""  # what came after the end
 
+    @property
+    def between(self) -> bool:
+        """Whether the next byte begins a chunk."""
+        return not (self.left or self._carry or self._trailers or self.done)
+
     def feed(self, data: bytes) -> bytes:
         """The body bytes in `data`; raises FramingError."""
-        if not self._left and not self._carry and not self._trailers:
-            line = data.find(b"\r\n", 0, 12)
-            if line > 0:
-                size = _size(data, 0, line)
-                if size and line + size + 4 == len(data):  # by far the most common: one chunk, whole
-                    return data[line + 2 : -2]
-        return self._walk(data)
-
-    def _walk(self, data: bytes) -> bytes:
         if self._carry:
             data, self._carry = self._carry + data, b""
         pieces: list[bytes] = []
         at, end = 0, len(data)
         while at < end and not self.done:
-            if self._left:
+            if self.left:
                 at = self._inside(data, at, pieces)
             elif self._trailers:
                 at = self._trailer(data, at)
@@ -49,12 +73,12 @@ class Chunked:
 
     def _inside(self, data: bytes, at: int, pieces: list[bytes]) -> int:
         """Take what is here of the open chunk; its last two bytes are CR LF."""
-        taken = min(self._left, len(data) - at)
-        body = min(taken, self._left - 2)
+        taken = min(self.left, len(data) - at)
+        body = min(taken, self.left - 2)
         if body > 0:
             pieces.append(data[at : at + body])
-        self._left -= taken
-        if not self._left and data[at + taken - 1] != 10:  # noqa: PLR2004 - LF
+        self.left -= taken
+        if not self.left and data[at + taken - 1] != 10:  # noqa: PLR2004 - LF
             raise FramingError(f"chunk ends with {data[at + taken - 2 : at + taken]!r} instead of CR LF")
         return at + taken
 
@@ -64,7 +88,7 @@ class Chunked:
             return self._keep(data, at)
         size = _size(data, at, line)
         if size:
-            self._left = size + 2
+            self.left = size + 2
         else:
             self._trailers = True
         return line + 2
@@ -86,17 +110,18 @@ class Chunked:
 class Sized:
     """A body of a known length."""
 
-    __slots__ = ("_left", "done", "surplus")
+    __slots__ = ("done", "left", "surplus")
+    between = False
 
     def __init__(self, length: int) -> None:
-        self._left = length
+        self.left = length
         self.done = length == 0
         self.surplus = b""
 
     def feed(self, data: bytes) -> bytes:
-        body = data[: self._left]
-        self._left -= len(body)
-        self.done = self._left == 0
+        body = data[: self.left]
+        self.left -= len(body)
+        self.done = self.left == 0
         self.surplus = data[len(body) :]
         return body
 
@@ -105,6 +130,7 @@ class UntilClose:
     """A body that ends with the connection; `done` is set by whoever sees the end."""
 
     __slots__ = ("done", "surplus")
+    between = False
 
     def __init__(self) -> None:
         self.done = False

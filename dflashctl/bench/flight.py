@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import socket
-import ssl
 from time import monotonic
+from typing import TYPE_CHECKING
 
-from dflashctl.bench.answer import Answer
+if TYPE_CHECKING:
+    from dflashctl.bench.answer import Answer, Head
 
 BODY_START = b"\r\n"  # so that an empty chunked body ends like any other
 CHUNKED_END = b"\r\n0\r\n\r\n"
@@ -37,11 +38,24 @@ class Flight:
         self.previous = BODY_START
         self.closed = False
 
-    def ends_with(self, data: bytes) -> bool:
-        """Whether the body so far plus `data` ends like the last chunk; JSON events hold no raw CR LF.
+    def begin(self, head: Head) -> None:
+        """The head is here; what follows is the body."""
+        self.begun = True
+        self.answer.begin(head)
+        self.chunked = head.chunked
+        self.body_left = None if head.chunked else head.length
 
-        Only a hint, so that the next request need not wait for the parsing: the framing, read later, decides.
+    def took_last(self, data: bytes) -> bool:
+        """Whether `data` seems to end the body: by the length, or because it looks like the last chunk.
+
+        Only a hint, so that the next request need not wait for the parsing (JSON events hold no raw CR LF);
+        the framing, read later, decides.
         """
+        if not self.chunked:
+            if self.body_left is None:
+                return False
+            self.body_left -= len(data)
+            return self.body_left <= 0
         if len(data) >= len(CHUNKED_END):
             self.previous = data
             return data.endswith(CHUNKED_END)
@@ -50,18 +64,27 @@ class Flight:
 
 
 class Link:
-    """A connection that opens without blocking: connect, then TLS if wanted, then `ready`."""
+    """A connection that opens without blocking; `ready` when requests can be sent on it."""
 
     __slots__ = (
-        "_context", "_host", "connect_s", "fd", "flight", "opened_s", "out", "ready", "recv_into", "sock", "tls",
+        "connect_s",
+        "fd",
+        "flight",
+        "opened_s",
+        "out",
+        "plain",
+        "ready",
+        "recv_into",
+        "sock",
         "uses",
-    )  # fmt: skip
+    )
+    tls = False
 
-    def __init__(self, family: int, address: tuple[object, ...], tls: ssl.SSLContext | None, host: str) -> None:
+    def __init__(self, family: int, address: tuple[object, ...]) -> None:
         """Starts the connection; raises OSError when it fails at once."""
         self.opened_s = monotonic()
         sock = socket.socket(family, socket.SOCK_STREAM)
-        sock.setblocking(False)
+        sock.settimeout(0)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
             sock.connect(address)
@@ -70,41 +93,35 @@ class Link:
         except OSError:
             sock.close()
             raise
-        self._context = tls
-        self._host = host
-        self.tls = tls is not None
-        self.sock: socket.socket = sock
+        self.sock = sock
         self.fd = sock.fileno()
         self.recv_into = sock.recv_into
         self.flight: Flight | None = None
         self.out: memoryview | None = None
         self.ready = False
+        self.plain = False  # a chunked body is under way without TLS: the common case of a read
         self.connect_s: float | None = None
         self.uses = 0
 
-    def advance(self) -> bool | None:
-        """Go on opening: True when ready, None when it wants to write again, False when it waits to read.
-
-        Raises OSError when the connection cannot be made.
-        """
+    def advance(self) -> bool:
+        """Go on opening, up to `ready`; whether it waits to write. Raises OSError when it cannot be made."""
         failure = self.sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if failure:
             raise OSError(failure, os.strerror(failure))
-        if self._context is not None and not isinstance(self.sock, ssl.SSLSocket):
-            self.sock = self._context.wrap_socket(
-                self.sock, server_hostname=self._host, do_handshake_on_connect=False
-            )
-            self.recv_into = self.sock.recv_into
-        if isinstance(self.sock, ssl.SSLSocket):
-            try:
-                self.sock.do_handshake()
-            except ssl.SSLWantReadError:
-                return False
-            except ssl.SSLWantWriteError:
-                return None
+        self._opened()
+        return False
+
+    def _opened(self) -> None:
         self.ready = True
         self.connect_s = monotonic() - self.opened_s
-        return True
+
+    def buffered(self) -> bool:
+        """Whether bytes are here of which the poller knows nothing."""
+        return False
+
+    def must_wait(self, problem: OSError) -> bool:
+        """Whether a failed read or write only came too early."""
+        return isinstance(problem, BlockingIOError)
 
     def send(self, data: bytes | memoryview) -> bool:
         """Write what fits; True when all is written. Raises OSError."""
@@ -112,7 +129,9 @@ class Link:
         while view:
             try:
                 written = self.sock.send(view)
-            except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            except OSError as problem:
+                if not self.must_wait(problem):
+                    raise
                 self.out = view
                 return False
             view = view[written:]

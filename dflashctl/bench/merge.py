@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dflashctl.bench.spec import LoadResult
+from dflashctl.bench.wire import FIELDS
 from dflashctl.core import stats
 from dflashctl.core.bench_record import RequestError, RequestRecord, SpecCounts, Window
-from dflashctl.core.bench_result import whole_window
+from dflashctl.core.bench_window import whole_window
 from dflashctl.core.client_health import ClientHealth
 
 if TYPE_CHECKING:
@@ -28,8 +29,10 @@ class LoadParts:
     warmup_errors: int = 0
 
     def add(self, process: int, message: dict[str, Any]) -> None:
-        for record in message.get("records", ()):
-            self.records.append({**record, "process": process})
+        for row in message.get("records", ()):
+            record = dict(zip(FIELDS, row, strict=True))
+            record["process"] = process
+            self.records.append(record)
         if "health" in message:
             self.healths.append(message)
         self.warmups += message.get("warmup", 0)

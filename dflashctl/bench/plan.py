@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import os
 import socket
-import ssl
 from collections import deque
 from itertools import islice
+from typing import TYPE_CHECKING
+
+from dflashctl.bench.flight import Link
+
+if TYPE_CHECKING:
+    import ssl
 
 
 class Target:
@@ -19,7 +24,7 @@ class Target:
         found = socket.getaddrinfo(self.host, port, type=socket.SOCK_STREAM)
         self.family: int = found[0][0]
         self.address: tuple[object, ...] = found[0][4]
-        self.tls = _tls(config) if config["tls"] else None
+        self._context = _tls_context(config) if config["tls"] else None
         self.stall_s = float(str(config["stall_s"]))
         self.timeout_s = float(str(config["timeout_s"]))
         self.connect_timeout_s = float(str(config["connect_timeout_s"]))
@@ -31,6 +36,14 @@ class Target:
         self._bodies = int(str(config["bodies_fd"]))
         self._requests = requests
 
+    def link(self) -> Link:
+        """A new connection under way; raises OSError."""
+        if self._context is None:
+            return Link(self.family, self.address)
+        from dflashctl.bench.tls import TlsLink  # noqa: PLC0415 - see tls.py
+
+        return TlsLink(self.family, self.address, self._context, self.host)
+
     def api(self, index: int) -> str:
         return self._apis[self._requests[index][0]]
 
@@ -40,15 +53,10 @@ class Target:
         return b"%b%d\r\n\r\n%b" % (self._heads[api], size, os.pread(self._bodies, size, offset))
 
 
-def _tls(config: dict[str, object]) -> ssl.SSLContext:
-    """The default context; an own CA adds to it, and verification is dropped only on request."""
-    context = ssl.create_default_context()
-    if config["ca_file"]:
-        context.load_verify_locations(str(config["ca_file"]))
-    if not config["verify_tls"]:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    return context
+def _tls_context(config: dict[str, object]) -> ssl.SSLContext:
+    from dflashctl.bench.tls import make_context  # noqa: PLC0415 - see tls.py
+
+    return make_context(str(config["ca_file"] or ""), verify=bool(config["verify_tls"]))
 
 
 class Plan:
@@ -88,15 +96,15 @@ class Plan:
 
     def wanted(self, now: float, flying: int) -> int:
         """How many more connections could be used at once."""
-        most = len(self._queue) if self._limit is None else min(len(self._queue), max(0, self._limit - flying))
+        most = (
+            len(self._queue) if self._limit is None else min(len(self._queue), max(0, self._limit - flying))
+        )
         if self._times is None:
             return most
         return sum(1 for at in islice(self._times, most) if at <= now)
 
-    def take(self, now: float) -> tuple[int, float] | None:
-        """The next request's index and planned time."""
-        if not self._queue:
-            return None
+    def take(self, now: float) -> tuple[int, float]:
+        """The next request's index and planned time; only while some are left."""
         at = self._times.popleft() if self._times is not None else now
         return self._queue.popleft(), at
 

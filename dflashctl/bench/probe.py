@@ -32,5 +32,3 @@ def _has_counts(spec: LoadSpec, request: BenchRequest, source: CountSource) -> b
     if record.error is not None and source is CountSource.STREAM:
         raise Unavailable(f"a first request failed: {record.error_detail or record.error.value}")
     return record.ok and record.spec is not None
-
-

@@ -11,6 +11,8 @@ from itertools import count
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from typing_extensions import Self
+
 from dflashctl.core.errors import Unavailable
 
 if TYPE_CHECKING:
@@ -49,7 +51,7 @@ class WorkerProcess:
             raise Unavailable("the load process has no output")
         return stream
 
-    def __enter__(self) -> WorkerProcess:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

@@ -15,7 +15,17 @@ _LATE_S = 0.001
 class Pulse:
     """Ticks every 10 ms; how late the loop comes to a tick is how long an arriving chunk could have waited."""
 
-    __slots__ = ("_cpu", "_start", "connect_s", "late_max_s", "late_sends", "lags_s", "next_tick_s", "reconnects", "sends")
+    __slots__ = (
+        "_cpu",
+        "_start",
+        "connect_s",
+        "lags_s",
+        "late_max_s",
+        "late_sends",
+        "next_tick_s",
+        "reconnects",
+        "sends",
+    )
 
     def __init__(self) -> None:
         self.lags_s = array("f")

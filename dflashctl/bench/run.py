@@ -136,6 +136,7 @@ class _Run:
         self._parts = LoadParts()
         self._beats: dict[int, dict[str, object]] = {}
         self._begun_s = time.monotonic()
+        self._going = False
 
     def run(self) -> LoadParts:
         with selectors.DefaultSelector() as selector:
@@ -145,18 +146,27 @@ class _Run:
             self._begun_s = time.monotonic()
             for worker in self._workers:
                 worker.go(self._begun_s + _START_DELAY_S)
+            self._going = True
             self._until(selector, self._all_reported)
         return self._parts
 
     def _until(self, selector: selectors.BaseSelector, reached: Callable[[], bool]) -> None:
-        while not reached():
-            try:
+        while not self._served(selector, reached):
+            for worker in self._workers:
+                worker.stop()
+
+    def _served(self, selector: selectors.BaseSelector, reached: Callable[[], bool]) -> bool:
+        """Serve the workers' messages; False when Ctrl-C came first, after which they report what they have."""
+        try:
+            while not reached():
                 for key, _ in selector.select():
                     if not self._workers[key.data].read(self._on_message):
                         selector.unregister(key.fileobj)
-            except KeyboardInterrupt:
-                for worker in self._workers:
-                    worker.stop()
+        except KeyboardInterrupt:
+            if not self._going:
+                raise
+            return False
+        return True
 
     def _all_ready(self) -> bool:
         return all(worker.ready or worker.ended for worker in self._workers)

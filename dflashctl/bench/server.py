@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import http.client
 import json
-import ssl
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from dflashctl.bench.run import key_header
 from dflashctl.bench.shape import endpoint
+from dflashctl.bench.tls import make_context
 from dflashctl.core.accept import SIMULATED_ACCEPT_VARIABLE, simulated
 from dflashctl.core.errors import CheckFailed, Unavailable
 
@@ -26,7 +26,12 @@ def get_text(spec: LoadSpec, path: str) -> str | None:
     host, port, tls = endpoint(spec.url)
     base = urlsplit(spec.url).path.rstrip("/").removesuffix("/v1")
     connection = (
-        http.client.HTTPSConnection(host, port, timeout=_TIMEOUT_S, context=_context(spec))
+        http.client.HTTPSConnection(
+            host,
+            port,
+            timeout=_TIMEOUT_S,
+            context=make_context(str(spec.ca_file or ""), verify=spec.verify_tls),
+        )
         if tls
         else http.client.HTTPConnection(host, port, timeout=_TIMEOUT_S)
     )
@@ -39,14 +44,6 @@ def get_text(spec: LoadSpec, path: str) -> str | None:
     finally:
         connection.close()
     return body.decode("utf-8", "replace") if answer.status == _OK else None
-
-
-def _context(spec: LoadSpec) -> ssl.SSLContext:
-    context = ssl.create_default_context(cafile=str(spec.ca_file) if spec.ca_file else None)
-    if not spec.verify_tls:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    return context
 
 
 def server_info(spec: LoadSpec) -> dict[str, object]:

@@ -48,7 +48,10 @@ def head_bytes(url: str, api: str, headers: Mapping[str, str]) -> bytes:
     """The request head up to the value of Content-Length, which each request appends with the blank line."""
     parts = urlsplit(url)
     path = parts.path.rstrip("/")
-    lines = [f"POST {_without_version(path, api)}{PATHS[api]} HTTP/1.1", f"Host: {parts.netloc.rpartition('@')[2]}"]
+    lines = [
+        f"POST {_without_version(path, api)}{PATHS[api]} HTTP/1.1",
+        f"Host: {parts.netloc.rpartition('@')[2]}",
+    ]
     fields = {
         "Content-Type": "application/json",
         "Accept": "text/event-stream, application/json",

@@ -15,6 +15,11 @@ class Events:
         self._started = False
         self.comments = 0  # keep-alives
 
+    @property
+    def between(self) -> bool:
+        """Whether the next byte begins an event."""
+        return self._started and not self._carry
+
     def feed(self, body: bytes) -> list[bytes]:
         """The payloads that became whole, in order; UTF-8 is never cut, since an event is whole."""
         if self._carry:

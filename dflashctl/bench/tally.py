@@ -50,6 +50,13 @@ class Tally:
         self.chunks += 1
         self.last_s = at_s
 
+    def chunks_together(self, at_s: float, count: int) -> None:
+        """`count` content chunks came in one read."""
+        self.chunk(at_s)
+        self.gaps_s.frombytes(bytes(4 * (count - 1)))  # zeros
+        self.coalesced_chunks += count - 1
+        self.chunks += count - 1
+
     def tokens_so_far(self, count: int) -> None:
         """The server's running count with this content chunk."""
         self.chunk_tokens.append(max(0, count - self.seen_tokens))

@@ -10,12 +10,15 @@ import json
 import os
 import signal
 import sys
-from time import monotonic
+from time import monotonic, sleep
+from typing import TYPE_CHECKING
 
-from dflashctl.bench.answer import text_of
 from dflashctl.bench.driver import Driver
-from dflashctl.bench.flight import Flight
 from dflashctl.bench.plan import Plan, Target
+from dflashctl.bench.wire import record_row
+
+if TYPE_CHECKING:
+    from dflashctl.bench.flight import Flight
 
 _BATCH = 256
 
@@ -103,51 +106,16 @@ class Worker:
 
     def _report(self, health: dict[str, object]) -> None:
         for start in range(0, len(self._flights), _BATCH):
-            say({"records": [as_record(f) for f in self._flights[start : start + _BATCH]]})
+            say({"records": [record_row(f) for f in self._flights[start : start + _BATCH]]})
         driver = self._driver
         say({
             "health": health,
             "interrupted": driver.stopped,
-            "backlog_max": driver.backlog_max,
-            "parsed_busy": driver.parsed_busy,
+            "backlog_max": driver.backlog.size_max,
+            "parsed_busy": driver.backlog.parsed_busy,
             "chunks": sum(f.answer.tally.chunks for f in self._flights),
             "mismatches": sum(f.answer.tally.mismatches for f in self._flights),
         })  # fmt: skip
-
-
-def as_record(flight: Flight) -> dict[str, object]:
-    """What the parent makes a RequestRecord of; arrays as hexadecimal text of this machine's layout."""
-    tally = flight.answer.tally
-    counts = tally.chunk_tokens if len(tally.chunk_tokens) == tally.chunks else None
-    tokens = tally.completion_tokens
-    return {
-        "index": flight.index,
-        "intended_s": flight.intended_s,
-        "sent_s": flight.sent_s,
-        "first_s": tally.first_s,
-        "last_s": tally.last_s if tally.chunks else None,
-        "end_s": flight.end_s,
-        "status": flight.answer.head.status if flight.answer.head else None,
-        "error": tally.error,
-        "prompt_tokens": tally.prompt_tokens,
-        "completion_tokens": tokens if tokens is not None else (tally.seen_tokens or None),
-        "reasoning_tokens": tally.reasoning_tokens,
-        "cached_tokens": tally.cached_tokens,
-        "verify_steps": tally.verify_steps,
-        "accepted_drafts": tally.accepted_drafts,
-        "proposed_drafts": tally.proposed_drafts,
-        "histogram": tally.histogram,
-        "tokens_first_chunk": counts[0] if counts else None,
-        "chunks": tally.chunks,
-        "reasoning_chunks": tally.reasoning_chunks,
-        "coalesced_chunks": tally.coalesced_chunks,
-        "gaps_s": tally.gaps_s.tobytes().hex(),
-        "chunk_tokens": counts.tobytes().hex() if counts else "",
-        "finish_reason": tally.finish_reason,
-        "text": text_of(tally.text_parts),
-        "reasoning_text": text_of(tally.reasoning_parts),
-        "connect_s": flight.connect_s,
-    }
 
 
 def say(message: dict[str, object]) -> None:
@@ -160,9 +128,7 @@ def say(message: dict[str, object]) -> None:
 
 def _nap(seconds: float) -> None:
     """Sleep most of a wait, so that the start is met to some microseconds."""
-    import time
-
-    time.sleep(seconds - 0.001 if seconds > 0.002 else 0)  # noqa: PLR2004
+    sleep(seconds - 0.001 if seconds > 0.002 else 0)  # noqa: PLR2004
 
 
 def _numbers(value: object) -> list[int]:

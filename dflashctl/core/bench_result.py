@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from dflashctl.core import latency, stats
 from dflashctl.core.accept import AcceptLength, accept_length
-from dflashctl.core.bench_record import RequestRecord, Window
+from dflashctl.core.bench_record import RequestRecord, doubts
+from dflashctl.core.bench_window import steady_window, tokens_within, whole_window
+from dflashctl.core.goodput import Goodput, Slo, goodput
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from dflashctl.core.bench_record import Window
     from dflashctl.core.client_health import ClientHealth
     from dflashctl.core.stats import Distribution, Interval
+
+
+_Number = TypeVar("_Number", int, float)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,27 +40,6 @@ class ClientFigures:
     loop_lag_ms_p99: float
     late_sends: int = 0
     connect_ms_p50: float | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Slo:
-    """Limits that a good request keeps, all that are given (SGLang's names: ttft, tpot, e2el)."""
-
-    ttft_ms: float | None = None
-    tpot_ms: float | None = None
-    e2e_ms: float | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Goodput:
-    """Requests that kept the SLO: `attainment` = good / sent, failed ones counting as sent."""
-
-    slo: Slo
-    good: int
-    sent: int
-    attainment: float
-    requests_per_s: float
-    output_tokens_per_s: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +74,7 @@ class RunSummary:
     chunks: int = 0
     coalesced_chunks: int = 0
     turns_without_counts: int = 0
+    doubts: Mapping[str, int] = field(default_factory=dict)
     errors_by_kind: Mapping[str, int] = field(default_factory=dict)
     finish_reasons: Mapping[str, int] = field(default_factory=dict)
     intervals: Mapping[str, Interval] = field(default_factory=dict)
@@ -103,70 +89,6 @@ class RunLabels:
     block_size: int | None = None
     concurrency: int | None = None
     request_rate: float | None = None
-
-
-def whole_window(records: Sequence[RequestRecord]) -> Window | None:
-    """From the first send to the last end, over the requests that were sent; None when none was."""
-    starts = [r.sent_s for r in records if r.sent_s is not None]
-    ends = [r.end_s for r in records if r.end_s is not None]
-    return Window(start_s=min(starts), end_s=max(ends)) if starts and ends else None
-
-
-def steady_window(records: Sequence[RequestRecord]) -> Window | None:
-    """The span in which the load stood at its level: after the ramp-up, before the last requests drain.
-
-    From when the number in flight first reached 90 % of its highest value until it last left it.
-    None when nothing was in flight or the span is empty.
-    """
-    edges = [(r.sent_s, 1) for r in records if r.sent_s is not None and r.end_s is not None]
-    edges += [(r.end_s, -1) for r in records if r.sent_s is not None and r.end_s is not None]
-    level, levels = 0, []
-    for at, step in sorted(edges):
-        level += step
-        levels.append((at, level))
-    full = 0.9 * max((n for _, n in levels), default=0)
-    inside = [i for i, (_, n) in enumerate(levels) if n >= full]
-    if not inside or inside[-1] + 1 >= len(levels):
-        return None
-    start, end = levels[inside[0]][0], levels[inside[-1] + 1][0]
-    return Window(start_s=start, end_s=end) if end > start else None
-
-
-def tokens_within(record: RequestRecord, window: Window) -> float:
-    """The record's tokens that arrived inside the window, later ones spread evenly from first to last."""
-    tokens = record.completion_tokens or 0
-    if record.first_s is None or record.last_s is None or not tokens:
-        end = record.end_s
-        return float(tokens) if end is not None and window.start_s <= end <= window.end_s else 0.0
-    first = min(record.tokens_first_chunk or 1, tokens)
-    head = first if window.start_s <= record.first_s <= window.end_s else 0
-    span = record.last_s - record.first_s
-    overlap = min(record.last_s, window.end_s) - max(record.first_s, window.start_s)
-    share = max(0.0, overlap) / span if span > 0 else float(bool(head))
-    return head + (tokens - first) * share
-
-
-def goodput(records: Sequence[RequestRecord], slo: Slo, duration_s: float) -> Goodput:
-    """How many requests kept every given limit."""
-    good = [r for r in records if r.ok and _keeps(r, slo)]
-    tokens = sum(r.completion_tokens or 0 for r in good)
-    return Goodput(
-        slo=slo,
-        good=len(good),
-        sent=len(records),
-        attainment=len(good) / len(records) if records else 0.0,
-        requests_per_s=len(good) / duration_s if duration_s > 0 else 0.0,
-        output_tokens_per_s=tokens / duration_s if duration_s > 0 else 0.0,
-    )
-
-
-def _keeps(record: RequestRecord, slo: Slo) -> bool:
-    """A limit whose quantity was not measured is not kept, except TPOT of an answer too short to have one."""
-    pairs = ((latency.ttft_s(record), slo.ttft_ms), (latency.e2e_s(record), slo.e2e_ms))
-    if any(limit is not None and (value is None or value * 1e3 > limit) for value, limit in pairs):
-        return False
-    tpot = latency.tpot_s(record)
-    return slo.tpot_ms is None or tpot is None or tpot * 1e3 <= slo.tpot_ms
 
 
 def summarise(
@@ -187,6 +109,11 @@ def summarise(
     done = [r for r in records if r.ok]
     labels = labels or RunLabels()
     accept = accept_length(done, seed=seed)
+    steady = steady_window(done)
+    tokens = sum(r.completion_tokens or 0 for r in done)
+    cached = _known(r.cached_tokens for r in done)
+    samples = _samples(done)
+    itl, icl = _gap_distributions(done)
     return RunSummary(
         dataset=labels.dataset,
         block_size=labels.block_size,
@@ -195,17 +122,56 @@ def summarise(
         requests=len(records),
         errors=len(records) - len(done),
         accept_length=accept,
+        output_tokens_per_s=tokens / duration if duration > 0 and tokens else None,
+        per_request_tokens_per_s=_rate(samples.decode_tokens_per_s),
+        ttft_ms=stats.distribution(samples.ttft_s, scale=1e3),
+        tpot_ms=stats.distribution(samples.tpot_s, scale=1e3),
+        itl_ms=itl,
+        e2e_ms=stats.distribution(samples.e2e_s, scale=1e3),
         client=_client_figures(client),
         duration_s=duration,
+        requests_per_s=len(done) / duration if duration > 0 else None,
+        prompt_tokens=sum(r.prompt_tokens or 0 for r in done),
+        completion_tokens=tokens,
+        reasoning_tokens=sum(r.reasoning_tokens or 0 for r in done),
+        cached_tokens=sum(cached) if cached else None,
+        steady_output_tokens_per_s=_tokens_per_s(done, steady),
+        steady_window_s=steady.duration_s if steady else None,
+        inverse_tpot_tokens_per_s=_rate([1 / s for s in samples.tpot_s if s > 0]),
+        icl_ms=icl,
+        itl_exact=any(r.chunks for r in done) and all(latency.itl_is_exact(r) for r in done if r.chunks),
+        chunks=sum(r.chunks for r in done),
+        coalesced_chunks=sum(r.coalesced_chunks for r in done),
         turns_without_counts=len(done) - (accept.turns if accept else 0),
+        doubts=dict(Counter(doubt for r in done for doubt in doubts(r))),
         errors_by_kind=dict(Counter(r.error.value for r in records if r.error is not None)),
         finish_reasons=dict(Counter(r.finish_reason or "unknown" for r in done)),
+        intervals=_intervals(samples, accept),
         goodput=goodput(records, slo, duration) if slo else None,
-        intervals=_intervals(done, accept, seed),
-        **_counts(done),
-        **_rates(done, duration),
-        **_latencies(done),
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Samples:
+    """One value a request, where the request has it."""
+
+    ttft_s: list[float]
+    tpot_s: list[float]
+    e2e_s: list[float]
+    decode_tokens_per_s: list[float]
+
+
+def _samples(done: Sequence[RequestRecord]) -> _Samples:
+    return _Samples(
+        ttft_s=_known(latency.ttft_s(r) for r in done),
+        tpot_s=_known(latency.tpot_s(r) for r in done),
+        e2e_s=_known(latency.e2e_s(r) for r in done),
+        decode_tokens_per_s=_known(latency.decode_tokens_per_s(r) for r in done),
+    )
+
+
+def _known(values: Iterable[_Number | None]) -> list[_Number]:
+    return [value for value in values if value is not None]
 
 
 def _client_figures(client: ClientHealth | None) -> ClientFigures | None:
@@ -219,33 +185,8 @@ def _client_figures(client: ClientHealth | None) -> ClientFigures | None:
     )
 
 
-def _counts(done: Sequence[RequestRecord]) -> dict[str, int | None]:
-    cached = [r.cached_tokens for r in done if r.cached_tokens is not None]
-    return {
-        "prompt_tokens": sum(r.prompt_tokens or 0 for r in done),
-        "completion_tokens": sum(r.completion_tokens or 0 for r in done),
-        "reasoning_tokens": sum(r.reasoning_tokens or 0 for r in done),
-        "cached_tokens": sum(cached) if cached else None,
-        "chunks": sum(r.chunks for r in done),
-        "coalesced_chunks": sum(r.coalesced_chunks for r in done),
-    }
-
-
-def _rates(done: Sequence[RequestRecord], duration: float) -> dict[str, float | Rate | None]:
-    steady = steady_window(done)
-    tokens = sum(r.completion_tokens or 0 for r in done)
-    decode = [rate for r in done if (rate := latency.decode_tokens_per_s(r)) is not None]
-    inverse = [1 / tpot for r in done if (tpot := latency.tpot_s(r))]
-    return {
-        "output_tokens_per_s": tokens / duration if duration > 0 and tokens else None,
-        "requests_per_s": len(done) / duration if duration > 0 else None,
-        "steady_output_tokens_per_s": sum(tokens_within(r, steady) for r in done) / steady.duration_s
-        if steady
-        else None,
-        "steady_window_s": steady.duration_s if steady else None,
-        "per_request_tokens_per_s": _rate(decode),
-        "inverse_tpot_tokens_per_s": _rate(inverse),
-    }
+def _tokens_per_s(done: Sequence[RequestRecord], window: Window | None) -> float | None:
+    return sum(tokens_within(r, window) for r in done) / window.duration_s if window else None
 
 
 def _rate(samples: Sequence[float]) -> Rate | None:
@@ -256,38 +197,27 @@ def _rate(samples: Sequence[float]) -> Rate | None:
     return Rate(p50=p50, p99=p99, mean=stats.mean(ordered))
 
 
-def _latencies(done: Sequence[RequestRecord]) -> dict[str, Distribution | bool | None]:
-    streamed = [r for r in done if r.chunks]
-    return {
-        "ttft_ms": stats.distribution(_known(latency.ttft_s(r) for r in done), scale=1e3),
-        "tpot_ms": stats.distribution(_known(latency.tpot_s(r) for r in done), scale=1e3),
-        "e2e_ms": stats.distribution(_known(latency.e2e_s(r) for r in done), scale=1e3),
-        "itl_ms": stats.distribution([s for r in done for s in latency.itl_samples_s(r)], scale=1e3),
-        "icl_ms": stats.distribution([gap for r in done for gap in r.gaps_s], scale=1e3),
-        "itl_exact": bool(streamed) and all(latency.itl_is_exact(r) for r in streamed),
-    }
+def _gap_distributions(done: Sequence[RequestRecord]) -> tuple[Distribution | None, Distribution | None]:
+    """ITL and inter-chunk latency; the same samples where every chunk is one token."""
+    icl = stats.distribution([gap for r in done for gap in r.gaps_s], scale=1e3)
+    if all(r.completion_tokens == r.chunks for r in done):
+        return icl, icl
+    return stats.distribution([s for r in done for s in latency.itl_samples_s(r)], scale=1e3), icl
 
 
-def _known(values: object) -> list[float]:
-    return [value for value in values if value is not None]  # type: ignore[attr-defined]
-
-
-def _intervals(
-    done: Sequence[RequestRecord], accept: AcceptLength | None, seed: int
-) -> dict[str, Interval]:
-    """95 % intervals under the names of the figures: by bootstrap for means, by order statistics for medians."""
-    ttft = _known(latency.ttft_s(r) for r in done)
-    tpot = _known(latency.tpot_s(r) for r in done)
-    e2e = _known(latency.e2e_s(r) for r in done)
-    decode = _known(latency.decode_tokens_per_s(r) for r in done)
+def _intervals(samples: _Samples, accept: AcceptLength | None) -> dict[str, Interval]:
+    """95 % intervals under the names of the figures; core.stats says how each is made."""
+    ttft, tpot, e2e = (
+        [s * 1e3 for s in values] for values in (samples.ttft_s, samples.tpot_s, samples.e2e_s)
+    )
     found = {
         "accept_length.mean": accept.mean_interval if accept else None,
         "accept_length.pooled": accept.pooled_interval if accept else None,
-        "ttft_ms.p50": stats.percentile_interval([s * 1e3 for s in ttft], 0.5),
-        "ttft_ms.mean": stats.mean_interval([s * 1e3 for s in ttft], seed=seed),
-        "tpot_ms.p50": stats.percentile_interval([s * 1e3 for s in tpot], 0.5),
-        "tpot_ms.mean": stats.mean_interval([s * 1e3 for s in tpot], seed=seed),
-        "e2e_ms.p50": stats.percentile_interval([s * 1e3 for s in e2e], 0.5),
-        "per_request_tokens_per_s.p50": stats.percentile_interval(decode, 0.5),
+        "ttft_ms.p50": stats.percentile_interval(ttft, 0.5),
+        "ttft_ms.mean": stats.normal_interval(ttft),
+        "tpot_ms.p50": stats.percentile_interval(tpot, 0.5),
+        "tpot_ms.mean": stats.normal_interval(tpot),
+        "e2e_ms.p50": stats.percentile_interval(e2e, 0.5),
+        "per_request_tokens_per_s.p50": stats.percentile_interval(samples.decode_tokens_per_s, 0.5),
     }
     return {name: interval for name, interval in found.items() if interval is not None}

@@ -61,6 +61,8 @@ def itl_samples_s(record: RequestRecord) -> list[float]:
     """
     if not record.gaps_s:
         return []
+    if record.completion_tokens == record.chunks:
+        return list(record.gaps_s)
     if len(record.chunk_tokens) == len(record.gaps_s) + 1:
         later = zip(record.gaps_s, record.chunk_tokens[1:], strict=True)
         return [gap / tokens for gap, tokens in later if tokens > 0 for _ in range(tokens)]

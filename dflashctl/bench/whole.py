@@ -1,0 +1,40 @@
+"""Reading an answer that was not streamed into a Tally."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dflashctl.bench.scan import as_object, error_text, first_choice
+
+if TYPE_CHECKING:
+    from dflashctl.bench.tally import Tally
+
+
+def read_whole(tally: Tally, body: bytes) -> None:
+    """An answer without stream, of either interface: counts only, no token times."""
+    found = as_object(body)
+    if found is None:
+        tally.fail("protocol", f"answer is not a JSON object: {body[:80]!r}")
+        return
+    if found.get("error"):
+        tally.fail("stream", error_text(found["error"]))
+        return
+    choice = first_choice(found)
+    usage, meta = found.get("usage"), choice.get("meta_info") or found.get("meta_info")
+    if isinstance(usage, dict):
+        tally.usage(usage)
+    if isinstance(choice.get("finish_reason"), str):
+        tally.finish_reason = str(choice["finish_reason"])
+    if isinstance(meta, dict):
+        tally.meta_info(meta)
+    _whole_text(tally, found, choice)
+
+
+def _whole_text(tally: Tally, found: dict[str, object], choice: dict[str, object]) -> None:
+    message = choice.get("message")
+    message = message if isinstance(message, dict) else {}
+    content = message.get("content") or choice.get("text") or found.get("text")
+    if tally.text_parts is not None and isinstance(content, str):
+        tally.text_parts.append(content)
+    if tally.reasoning_parts is not None and isinstance(message.get("reasoning_content"), str):
+        tally.reasoning_parts.append(message["reasoning_content"])

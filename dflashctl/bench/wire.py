@@ -1,0 +1,37 @@
+"""The row in which a load process hands a finished request to its parent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dflashctl.bench.flight import Flight
+
+FIELDS = (
+    "index", "intended_s", "sent_s", "first_s", "last_s", "end_s", "status", "error", "prompt_tokens",
+    "completion_tokens", "reasoning_tokens", "cached_tokens", "verify_steps", "accepted_drafts", "proposed_drafts",
+    "histogram", "tokens_first_chunk", "chunks", "reasoning_chunks", "coalesced_chunks", "gaps_s", "chunk_tokens",
+    "finish_reason", "text", "reasoning_text", "connect_s",
+)  # fmt: skip
+
+
+def record_row(flight: Flight) -> list[object]:
+    """The values of FIELDS; arrays as hexadecimal text of this machine's layout."""
+    tally = flight.answer.tally
+    head = flight.answer.head
+    counts = tally.chunk_tokens if len(tally.chunk_tokens) == tally.chunks else None
+    tokens = tally.completion_tokens
+    return [
+        flight.index, flight.intended_s, flight.sent_s, tally.first_s, tally.last_s if tally.chunks else None,
+        flight.end_s, head.status if head else None, tally.error, tally.prompt_tokens,
+        tokens if tokens is not None else (tally.seen_tokens or None), tally.reasoning_tokens, tally.cached_tokens,
+        tally.verify_steps, tally.accepted_drafts, tally.proposed_drafts, tally.histogram,
+        counts[0] if counts else None, tally.chunks, tally.reasoning_chunks, tally.coalesced_chunks,
+        tally.gaps_s.tobytes().hex(), counts.tobytes().hex() if counts else "", tally.finish_reason,
+        _text(tally.text_parts), _text(tally.reasoning_parts), flight.connect_s,
+    ]  # fmt: skip
+
+
+def _text(parts: list[str] | None) -> str | None:
+    """The kept text, None when it was not kept."""
+    return None if parts is None else "".join(parts)
