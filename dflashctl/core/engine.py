@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from dflashctl.core.findings import Finding
     from dflashctl.core.machine import Machine
     from dflashctl.core.option import Option
@@ -107,11 +108,15 @@ class Argument:
 
 @dataclass(frozen=True, kw_only=True)
 class EngineCommand:
-    """What to run: `module_argv` follows the interpreter; an error among `findings` refuses the plan."""
+    """What to run: `module_argv` follows the interpreter; an error among `findings` refuses the plan.
+
+    `resolved` are options that the engine itself will set or change, as far as that matters.
+    """
 
     module_argv: tuple[str, ...]
     env: tuple[tuple[str, str], ...] = ()
     arguments: tuple[Argument, ...] = ()
+    resolved: tuple[Argument, ...] = ()
     translations: tuple[Translation, ...] = ()
     findings: tuple[Finding, ...] = ()
 
@@ -159,6 +164,7 @@ class Engine(Protocol):
 
     NAME: str
     NEWEST_RELEASE: str
+    RELEASES: tuple[str, ...]
 
     def command(self, request: EngineRequest, /) -> EngineCommand:
         """The command for that build, with every translation and finding; never raises for a bad plan."""
@@ -168,6 +174,17 @@ class Engine(Protocol):
 
     def read_log_line(self, line: str, /) -> LogMark | None:
         """What that line of the log tells, or None."""
+
+    def differences(
+        self,
+        facts: Mapping[str, str],
+        arguments: Sequence[Argument],
+        /,
+        *,
+        block_size: int | None,
+        draft_window_size: int | None,
+    ) -> tuple[Finding, ...]:
+        """What the log's facts (LogMark.facts, gathered) say differently from the plan, once the draft runs."""
 
     def endpoints(self, release: str, /) -> Endpoints:
         """HTTP paths and exit codes of that release."""

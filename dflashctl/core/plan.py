@@ -79,6 +79,7 @@ class Plan:
     endpoints: Endpoints
     translations: tuple[Translation, ...] = ()
     arguments: tuple[Argument, ...] = ()
+    resolved: tuple[Argument, ...] = ()
     findings: tuple[Finding, ...] = ()
     fingerprint: str = ""
 
@@ -162,6 +163,7 @@ def make_plan(
         endpoints=engine.endpoints(build.release),
         translations=command.translations,
         arguments=command.arguments,
+        resolved=command.resolved,
         findings=(*placement.findings, *command.findings),
     )
     return replace(plan, fingerprint=fingerprint(plan))

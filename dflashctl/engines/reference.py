@@ -9,16 +9,18 @@ from dflashctl.core.engine import Argument, Endpoints, EngineBuild, EngineComman
 from dflashctl.core.findings import Finding, Severity
 from dflashctl.core.profile import Algorithm
 from dflashctl.engines.sglang import NEWEST_RELEASE as _SGLANG_RELEASE
+from dflashctl.engines.sglang import differences as _sglang_differences
 from dflashctl.engines.sglang import effective as _sglang_effective
 from dflashctl.engines.sglang import read_log_line as _read_sglang_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from dflashctl.core.profile import Profile
 
 NAME = "reference"
 NEWEST_RELEASE = __version__
+RELEASES: tuple[str, ...] = (__version__,)
 MODULE = ("-m", "dflashctl.reference")
 
 # What only makes sense on a GPU is left out and said, so that a copied profile still starts.
@@ -48,6 +50,18 @@ def command(request: EngineRequest, /) -> EngineCommand:
 def effective(profile: Profile, raw_args: tuple[str, ...], _build: EngineBuild, /) -> Profile:
     """Its options are SGLang's, so SGLang's reading of raw arguments serves."""
     return _sglang_effective(profile, raw_args, EngineBuild(release=_SGLANG_RELEASE))
+
+
+def differences(
+    facts: Mapping[str, str],
+    arguments: Sequence[Argument],
+    /,
+    *,
+    block_size: int | None,
+    draft_window_size: int | None,
+) -> tuple[Finding, ...]:
+    """It logs SGLang's line about the draft runner; it has no attention backends to compare."""
+    return _sglang_differences(facts, arguments, block_size=block_size, draft_window_size=draft_window_size)
 
 
 def read_log_line(line: str, /) -> LogMark | None:

@@ -174,8 +174,10 @@ def _covered(runs: Runs) -> tuple[str, ...]:
 
 
 def releases_allowing(flag: str, value: str) -> tuple[str, ...]:
-    """The releases whose option `flag` takes `value`."""
+    """The releases whose option `flag` takes `value`; empty when some release does not list what it takes."""
     runs = _data("options").get(flag, [])
+    if any(run[2].get("choices") is None for run in runs):
+        return ()
     return _covered([run for run in runs if value in (run[2].get("choices") or ())])
 
 

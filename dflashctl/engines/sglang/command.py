@@ -40,7 +40,7 @@ def command(request: EngineRequest, /) -> EngineCommand:
     own = profile_wishes(request)
     given = (*extra.wishes, *raw.wishes)
     translated = translate((*_without_rivals(own, given), *environment.wishes, *given), have)
-    situation = _situation(request, have, translated.granted, environment)
+    judgement = judge(_situation(request, have, translated.granted, environment))
     arguments = tuple(one.argument() for one in translated.granted)
     findings = (
         *_build_findings(request),
@@ -50,12 +50,13 @@ def command(request: EngineRequest, /) -> EngineCommand:
         *(_named_twice(one) for one in given if one.flag in _MODEL_FLAGS),
         *environment.findings,
         *translated.findings,
-        *judge(situation),
+        *judgement.findings,
     )
     return EngineCommand(
         module_argv=(*MODULE, *(word for argument in arguments for word in argument.words)),
         env=environment.variables,
         arguments=arguments,
+        resolved=judgement.resolved,
         translations=_changes(translated.granted, translated.dropped, environment.translations),
         findings=tuple(sorted(findings, key=lambda finding: _SEVERITIES.index(finding.severity))),
     )

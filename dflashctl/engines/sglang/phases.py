@@ -82,23 +82,3 @@ def _mark(known: Line, match: re.Match[str]) -> LogMark:
         ),
         failure=known.failure,
     )
-
-
-_ORDER = tuple(StartPhase)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Start:
-    """How far a start is; a start never goes back, though ranks and the draft repeat the target's lines."""
-
-    phase: StartPhase = StartPhase.RESOLVE
-    speculates: bool = True
-
-    def after(self, mark: LogMark) -> Start:
-        """The start once that mark was read."""
-        phase = mark.phase
-        if phase is StartPhase.LOAD_DRAFT and not self.speculates:
-            phase = StartPhase.ALLOCATE
-        if phase is None or _ORDER.index(phase) <= _ORDER.index(self.phase):
-            return self
-        return Start(phase=phase, speculates=self.speculates)

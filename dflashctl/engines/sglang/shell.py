@@ -23,8 +23,10 @@ _ENDS = (";", "&&", "||", "|", "&", ";;")
 
 @dataclass(frozen=True, kw_only=True)
 class Shell:
-    """`commands` are words after substitution; `exported` is the environment that the text sets; `unset` are
-    variables without a value, `substituted` are commands whose output the text wants.
+    """What a text says.
+
+    `commands` are words after substitution, `exported` is the environment that the text sets, `unset` are variables
+    without a value, and `substitutions` tells that the text wants the output of other commands.
     """
 
     commands: tuple[tuple[str, ...], ...]
@@ -147,7 +149,7 @@ class _Scope:
 
     def _is_array(self, words: list[str]) -> bool:
         name = re.fullmatch(r"(\w+)\+?=", words[0])
-        if name is None or len(words) < 2 or words[1] != "(":
+        if name is None or words[1:2] != ["("]:
             return False
         items = [self._filled(word) for word in words[2:] if word != ")"]
         before = self.arrays.get(name[1], []) if words[0].endswith("+=") else []

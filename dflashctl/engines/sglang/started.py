@@ -17,6 +17,7 @@ _DRAFT_BACKEND = "--speculative-draft-attention-backend"
 def differences(
     facts: Mapping[str, str],
     arguments: Sequence[Argument],
+    /,
     *,
     block_size: int | None,
     draft_window_size: int | None,

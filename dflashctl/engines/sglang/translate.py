@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from dflashctl.engines.sglang.equivalents import Equivalent, Piece
     from dflashctl.engines.sglang.wish import Wish
 
+_ALGORITHM = "--speculative-algorithm"
+# The rules know which release has them, and say so better than a list of choices.
+_JUDGED_BY_RULES = ("DFLASH", "DSPARK")
 _ABSENCES = {absence.flag: absence for absence in ABSENCES}
 _VALUES = {(change.flag, change.value): change for change in VALUE_CHANGES}
 
@@ -118,7 +121,7 @@ def unknown_option(flag: str, have: Catalogue) -> Finding:
 
 def _with_known_values(one: Wish, option: Option, have: Catalogue) -> tuple[Wish | None, Finding | None]:
     bad = next((value for value in one.values if not option.allows(value)), None)
-    if bad is None:
+    if bad is None or (one.flag == _ALGORITHM and bad in _JUDGED_BY_RULES):
         return one, None
     change = _VALUES.get((one.flag, bad))
     if change is None or option.choices is None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dflashctl.core.engine import Argument
 from dflashctl.core.findings import Severity
 from dflashctl.engines.sglang.rules import backends, block, graphs, hybrid, layout, memory, serving, support
 
@@ -25,7 +27,27 @@ ALL_RULES: tuple[Rule, ...] = (
 _ORDER = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
 
 
-def judge(situation: Situation) -> tuple[Finding, ...]:
-    """The findings of all rules that hold, errors first."""
-    found = [finding for rule in ALL_RULES if (finding := rule.judge(situation))]
-    return tuple(sorted(found, key=lambda finding: _ORDER.index(finding.severity)))
+@dataclass(frozen=True, kw_only=True)
+class Judgement:
+    """The findings of all rules that hold, errors first, and what the engine makes of options."""
+
+    findings: tuple[Finding, ...]
+    resolved: tuple[Argument, ...]
+
+
+def judge(situation: Situation) -> Judgement:
+    """Every rule applied to the situation."""
+    held = [(rule, finding) for rule in ALL_RULES if (finding := rule.judge(situation))]
+    return Judgement(
+        findings=tuple(sorted((f for _, f in held), key=lambda finding: _ORDER.index(finding.severity))),
+        resolved=tuple(
+            Argument(
+                flag=rule.flag,
+                values=(rule.becomes.format(s=situation),) if rule.becomes else (),
+                origin=f"engine ({rule.id})",
+                why=finding.summary,
+            )
+            for rule, finding in held
+            if rule.flag is not None
+        ),
+    )
