@@ -1,0 +1,169 @@
+"""`up` with the real reference engine, as a person or a container runs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from tests.support.program import INTERRUPT, TERMINATE, Program, answers, free_port, processes_with, wait_for
+
+
+@pytest.fixture
+def program(tmp_path):
+    program = Program(tmp_path)
+    yield program
+    program.close()
+
+
+@pytest.fixture
+def port():
+    return str(free_port())
+
+
+def gone(port: str):
+    wait_for(lambda: not processes_with(f"--port\0{port}\0"), "the end of the server's processes")
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.bind(("127.0.0.1", int(port)))
+
+
+def test_up_serves_in_front_until_term(program, port):
+    process = program.start("up", "tiny-cpu", "--port", port)
+    wait_for(lambda: program.record("tiny-cpu").get("ready"), "ready")
+    question = {
+        "model": "dflash-tiny",
+        "messages": [{"role": "user", "content": "Ana has 12 apples and loses 5 of them. How many apples are left?"}],
+        "max_tokens": 100,
+        "temperature": 0,
+        "return_meta_info": True,
+    }
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{port}/v1/chat/completions",
+        json.dumps(question).encode(),
+        {"Content-Type": "application/json"},
+    )
+    with urllib.request.urlopen(request, timeout=30) as reply:
+        choice = json.load(reply)["choices"][0]
+    assert choice["message"]["content"].endswith("#### 7")
+    assert choice["meta_info"]["spec_accept_length"] > 1
+    process.send_signal(TERMINATE)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert "stopped" in out
+    gone(port)
+
+
+def test_detached_up_status_second_up_and_down(program, port):
+    up = program.json("up", "tiny-cpu", "--port", port, "-d")
+    assert up["exit_code"] == 0, up
+    assert up["data"]["ready"] is True
+    assert {proof["status"] for proof in up["data"]["proofs"]} == {"pass"}
+    status = program.json("status")
+    assert status["exit_code"] == 0
+    again = program.json("up", "tiny-cpu", "--port", port, "-d")
+    assert again["exit_code"] == 0
+    assert again["data"]["already_up"] is True
+    other = program.json("up", "tiny-cpu", "--port", port, "--block-size", "8", "-d")
+    assert other["exit_code"] == 75
+    assert "another plan" in other["errors"][0]["message"]
+    down = program.json("down", "tiny-cpu")
+    assert down["exit_code"] == 0, down
+    gone(port)
+    assert program.json("down", "tiny-cpu")["exit_code"] == 0
+    assert program.json("status", "tiny-cpu")["exit_code"] == 3
+
+
+def test_what_runs_is_what_the_dry_run_printed(program, port):
+    plan = program.json("up", "tiny-cpu", "--port", port, "--block-size", "8", "--dry-run")["data"]
+    up = program.json("up", "tiny-cpu", "--port", port, "--block-size", "8", "-d")
+    assert up["data"]["plan"]["fingerprint"] == plan["fingerprint"]
+    (pid,) = processes_with(f"--port\0{port}")
+    words = Path(f"/proc/{pid}/cmdline").read_text().rstrip("\0").split("\0")
+    assert words == plan["argv"]
+
+
+def test_two_instances_live_side_by_side(program):
+    ports = [str(free_port()) for _ in range(2)]
+    for number, port in enumerate(ports):
+        assert program.json("up", "tiny-cpu", "--name", f"i{number}", "--port", port, "-d")["exit_code"] == 0
+    assert all(answers(f"http://127.0.0.1:{port}/health") == 200 for port in ports)
+    assert program.json("smoke", "i0", "--quick")["exit_code"] == 0
+    assert program.json("down", "i0")["exit_code"] == 0
+    assert answers(f"http://127.0.0.1:{ports[1]}/health") == 200
+
+
+def test_without_speculation(program, port):
+    up = program.json("up", "tiny-cpu", "--port", port, "--set", "speculative.algorithm=NONE", "-d")
+    assert up["exit_code"] == 0
+    assert "--speculative-algorithm" not in up["data"]["plan"]["argv"]
+    speculates = next(proof for proof in up["data"]["proofs"] if "speculat" in proof["title"])
+    assert speculates["status"] == "skipped"
+
+
+@pytest.mark.parametrize("number", [INTERRUPT, TERMINATE])
+@pytest.mark.parametrize("phase", ["fetching", "verifying", "starting", "loading", "ready"])
+def test_a_signal_in_each_phase_leaves_nothing(program, port, phase, number):
+    process = program.start("up", "tiny-cpu", "--port", port)
+    order = ["preflight", "fetching", "verifying", "starting", "loading", "ready"]
+    reached = order[order.index(phase) :]
+    wait_for(lambda: program.record("tiny-cpu").get("phase") in reached or process.poll() is not None, phase)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode in ((0, 130) if number == INTERRUPT else (0,)), out + err
+    assert "Traceback" not in err
+    gone(port)
+
+
+def test_a_taken_port_names_its_owner(program):
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        holder.listen()
+        port = str(holder.getsockname()[1])
+        result = program.json("up", "tiny-cpu", "--port", port)
+    assert result["exit_code"] == 78
+    assert port in result["errors"][0]["message"]
+    assert str(os.getpid()) in json.dumps(result["errors"])
+
+
+def test_a_missing_model_folder(program, tmp_path):
+    text = "summary: x\nengine: {name: reference}\ntarget: {path: ./nowhere}\ndraft: {path: builtin:tiny/draft}\n"
+    (tmp_path / "mine.yaml").write_text(text)
+    result = program.json("up", "mine.yaml")
+    assert result["exit_code"] == 78
+    assert "nowhere" in result["errors"][0]["message"]
+
+
+@pytest.mark.parametrize("make", ["file", "open"])
+def test_a_state_folder_that_cannot_be_used(tmp_path, make):
+    place = tmp_path / "bad"
+    if make == "file":
+        place.write_text("in the way")
+    else:
+        place.mkdir()
+        place.chmod(0o777)
+    program = Program(tmp_path, DFLASHCTL_STATE_DIR=str(place))
+    result = program.json("up", "tiny-cpu", "--port", str(free_port()))
+    assert result["exit_code"] == 78
+    assert str(place) in result["errors"][0]["message"]
+    assert result["errors"][0]["hint"]
+
+
+def test_an_engine_that_is_not_installed(program, tmp_path):
+    text = (Path(__file__).resolve().parents[2] / "profiles" / "tiny-gpu.yaml").read_text()
+    (tmp_path / "mine.yaml").write_text(text.replace("gpus: 1", "gpus: 0"))
+    result = program.json("up", "mine.yaml")
+    assert result["exit_code"] == 78
+    assert "SGLang is not installed" in result["errors"][0]["message"]
+    assert "tiny-cpu" in result["errors"][0]["hint"]
+    assert "pip install" in result["errors"][0]["hint"]
+
+
+def test_an_interpreter_that_is_not_there(program):
+    result = program.json("up", "tiny-gpu", "--python", "/no/such/python", "--dry-run")
+    assert result["exit_code"] == 78
+    assert "/no/such/python" in result["errors"][0]["message"]
