@@ -13,7 +13,8 @@ Control file:
 Fault kinds: truncate (`after` bytes, then close), wrong_bytes (right length), login_page (`keep_length`), stall
 (`after` bytes, then silence), status (`status`, `headers`, `body`), reset (`after`), not_found, no_range, swap
 (serve `content` base64 instead), wrong_etag, trickle (a byte every `every_s`).
-Every request is appended to CONTROL_FILE.log as one JSON line: method, path, range, authorization, bytes sent.
+CONTROL_FILE.log gets a line {"begin": true} as each request begins, and at its end one JSON line: method, path,
+range, authorization, bytes sent, when.
 """
 
 from __future__ import annotations
@@ -75,6 +76,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def _serve(self, *, head: bool) -> None:
         self.sent = 0
+        self._log({"begin": True})
         self.control = json.loads(Path(self.server.control).read_text())
         path = unquote(urlsplit(self.path).path)
         try:
@@ -317,6 +319,9 @@ class Handler(BaseHTTPRequestHandler):
             "at_s": time.monotonic(),
             "port": self.server.server_address[1],
         }
+        self._log(row)
+
+    def _log(self, row: dict) -> None:
         with _lock, open(f"{self.server.control}.log", "a", encoding="utf-8") as log:
             log.write(json.dumps(row) + "\n")
 

@@ -27,6 +27,9 @@ def kit(request, tmp_path):
     python = sys.executable if request.param == "newest" else str(OLD_PYTHON)
     made, process = hub_kit.start(tmp_path, python)
     yield made
+    for started in made.spawned:
+        started.kill()
+        started.communicate()
     process.kill()
     process.wait()
     process.stdout.close()

@@ -95,6 +95,7 @@ class Kit:
     control: dict = field(default_factory=dict)
     stall_s: float | None = None
     profile: dict = field(default_factory=dict)
+    spawned: list[subprocess.Popen[str]] = field(default_factory=list)
 
     @property
     def cache(self) -> Path:
@@ -129,7 +130,13 @@ class Kit:
     def requests(self, method: str | None = None, part: str = "") -> list[dict]:
         log = self.folder / "control.json.log"
         rows = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
-        return [r for r in rows if method in (None, r["method"]) and part in r["path"]]
+        ended = [r for r in rows if "path" in r]
+        return [r for r in ended if method in (None, r["method"]) and part in r["path"]]
+
+    def idle(self) -> bool:
+        """Whether every request that began has ended: one that a killed client left ends a little later."""
+        rows = [json.loads(line) for line in (self.folder / "control.json.log").read_text().splitlines()]
+        return sum("begin" in r for r in rows) == sum("path" in r for r in rows)
 
     def forget_requests(self) -> None:
         (self.folder / "control.json.log").write_text("")
@@ -189,3 +196,43 @@ def serve(control: Path) -> tuple[subprocess.Popen[str], str]:
     )
     assert process.stdout is not None
     return process, process.stdout.readline().strip()
+
+
+_FETCH_ONCE = """
+import json, sys
+from dflashctl.commands.fetch import fetch
+from dflashctl.core.errors import DflashError
+from dflashctl.core.fetch_options import FetchOptions
+from dflashctl.core.report import envelope, failure
+from dflashctl.edges.hub import HuggingFaceHub
+from dflashctl.env import Env
+import os
+from pathlib import Path
+env = Env(environ=dict(os.environ), cwd=Path.cwd(), hub=HuggingFaceHub(environ=dict(os.environ), python=sys.argv[1]))
+try:
+    report = fetch(env, FetchOptions(profile="pair", **json.loads(sys.argv[2])))
+except DflashError as error:
+    report = failure("fetch", error)
+print(json.dumps(envelope(report)))
+"""
+
+
+def spawn(kit: Kit, **options: object) -> subprocess.Popen[str]:
+    """A fetch in a process of its own, as a user would start it; its standard output is the JSON envelope."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", _FETCH_ONCE, kit.python, json.dumps(options)],
+        env=kit.environ,
+        cwd=kit.folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    kit.spawned.append(process)
+    return process
+
+
+def ended(process: subprocess.Popen[str]) -> dict:
+    """The envelope of a spawned fetch that ran to its end."""
+    out, err = process.communicate(timeout=100)
+    assert out, err
+    return json.loads(out)
