@@ -21,13 +21,14 @@ SOURCE = (
     "sgl-project/sglang#1533, #4233: `The memory capacity is unbalanced. Some GPUs may be occupied by other "
     "processes.` after minutes of loading; SGLang wants the fullest GPU within 10 % of the emptiest"
 )
-# Contexts of idle tools and display servers; less than this is not somebody's work.
+# Contexts of idle tools and display servers, and the reserve where the driver does not tell it apart.
 _NOTICE_BYTES = 1 << 30
+_NOTICE_SHARE = 0.02
 _BALANCE = 0.9
 
 
 def check(facts: Facts) -> Iterator[Finding]:
-    held = [gpu for gpu in facts.gpus if (gpu.memory_used_bytes or 0) >= _NOTICE_BYTES]
+    held = [gpu for gpu in facts.gpus if _somebodys(gpu)]
     if not held:
         return
     most = max(gpu.memory_used_bytes or 0 for gpu in held)
@@ -41,6 +42,11 @@ def check(facts: Facts) -> Iterator[Finding]:
         if severity is not Severity.NOTE
         else None,
     )
+
+
+def _somebodys(gpu: Gpu) -> bool:
+    unsure = _NOTICE_BYTES if gpu.memory_reserved_bytes is None else 0
+    return (gpu.memory_used_bytes or 0) - unsure >= max(_NOTICE_BYTES, gpu.memory_total_bytes * _NOTICE_SHARE)
 
 
 def _consequence(facts: Facts) -> tuple[Severity, str]:
