@@ -19,6 +19,12 @@ def load_of(server):
     return load["num_running_reqs"], load["num_waiting_reqs"]
 
 
+def computed(server):
+    """How many tokens the server has generated for requests that have ended."""
+    lines = server.get("/metrics").text.splitlines()
+    return sum(float(line.split()[-1]) for line in lines if line.startswith("sglang:generation_tokens_total"))
+
+
 def test_eight_streams_interleave(block_8):
     order, lock = [], threading.Lock()
 
@@ -94,16 +100,20 @@ def test_a_client_that_leaves_frees_its_place(block_8):
     stream = Stream(block_8, "/v1/completions", {"prompt": prompt(), "max_tokens": 3000, "ignore_eos": True})
     next(iter(stream))
     assert load_of(block_8) == (1, 0)
+    before = computed(block_8)
     stream.close()
     wait_until(lambda: load_of(block_8) == (0, 0), "the place is free")
+    assert computed(block_8) - before < 1500, "it was dropped, not run to its end"
 
 
 def test_a_client_that_hangs_up_before_a_whole_answer_frees_its_place(block_8):
     connection = http.client.HTTPConnection("127.0.0.1", block_8.port)
     connection.request("POST", "/generate", json.dumps({"text": prompt(), "sampling_params": ENDLESS}))
     wait_until(lambda: load_of(block_8) == (1, 0), "it runs")
+    before = computed(block_8)
     connection.close()
     wait_until(lambda: load_of(block_8) == (0, 0), "the place is free")
+    assert computed(block_8) - before < 1500, "it was dropped, not run to its end"
 
 
 def test_a_request_can_be_aborted_by_name_and_all_at_once(block_8):

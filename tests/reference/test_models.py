@@ -102,8 +102,8 @@ def test_a_matrix_multiplies_whatever_its_layout(shape, rows):
     np.testing.assert_allclose(Matrix(weight)(x), x @ weight.T, rtol=1e-3, atol=1e-1)
 
 
-def test_a_block_never_reaches_beyond_the_context():
-    context = 48
+@pytest.mark.parametrize("context", [33, 40, 48])
+def test_a_block_never_reaches_beyond_the_context(context):
     settings = parse(["--model-path", TARGET, "--context-length", str(context), *SPECULATIVE])
     small = load(settings, Log("error"))
     params = SamplingParams(max_new_tokens=500, temperature=0, ignore_eos=True)
