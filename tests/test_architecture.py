@@ -25,7 +25,7 @@ LAYERS = {
     "workloads": {"core", "ports", "workloads", "reference"},
     "bench": {"core", "ports", "bench"},
     "supervise": {"core", "ports", "edges", "engines", "supervise", "env"},
-    "commands": {"core", "ports", "engines", "checks", "proofs", "workloads", "bench", "supervise", "commands", "env"},
+    "commands": {"core", "ports", "engines", "checks", "proofs", "workloads", "bench", "report_html", "supervise", "commands", "env"},
     "report_html": {"core", "report_html"},
     "ui": {"core", "ui"},
     "cli": {"core", "commands", "cli", "edges", "env"},

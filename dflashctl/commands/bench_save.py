@@ -59,10 +59,15 @@ def _renumbered(run: object, offset: int) -> dict[str, object]:
 
 def write_text(path: Path, text: str) -> None:
     """Replace the file as a whole; StateError when it cannot be written."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Replace the file as a whole; StateError when it cannot be written."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(text, encoding="utf-8")
+        part.write_bytes(data)
         part.replace(path)
     except OSError as error:
         part.unlink(missing_ok=True)

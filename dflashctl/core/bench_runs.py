@@ -100,3 +100,13 @@ class BenchResult:
             "definitions": DEFINITIONS,
             "path": self.path,
         }
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchReport:
+    """Where the report lies and how much is in it."""
+
+    html: str
+    png: str | None
+    runs: int
+    files: tuple[str, ...]

@@ -1,0 +1,273 @@
+"""The charts, drawn with matplotlib: each a function that fills one pair of axes."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+from dflashctl.core.errors import Permanent
+from dflashctl.report_html import series
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from dflashctl.core.run_view import RunFile
+
+    Chart = Callable[[Axes, tuple[RunFile, ...]], bool]
+
+# Okabe and Ito's palette: told apart by colour-blind readers and in grey.
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#999999", "#000000")
+MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
+MOST_LINES = 12
+_SIZE = (7.2, 4.2)
+
+
+def accept_by_set(axes: Axes, files: tuple[RunFile, ...]) -> bool:
+    bars = series.accept_bars(files)
+    groups = list(dict.fromkeys(bar.group for bar in bars))
+    names = list(dict.fromkeys(bar.series for bar in bars))
+    width = min(0.22, 0.8 / max(1, len(names)))
+    marked = False
+    for number, name in enumerate(names):
+        mine = [bar for bar in bars if bar.series == name]
+        places = [groups.index(bar.group) + (number - (len(names) - 1) / 2) * width for bar in mine]
+        axes.bar(places, [bar.value for bar in mine], width * 0.92, color=_colour(number), label=name)
+        for place, bar in zip(places, mine, strict=True):
+            marked = _annotate(axes, place, width, bar, first=not marked) or marked
+    axes.set_xticks(range(len(groups)), groups)
+    axes.set_xlim(-0.6, len(groups) - 0.4)
+    axes.set_ylabel("accept length (tokens a verify step)")
+    axes.set_ylim(0, 1.2 * max((bar.high or bar.value for bar in bars), default=1.0))
+    _legend(axes, len(names) + marked)
+    return bool(bars)
+
+
+def _annotate(axes: Axes, place: float, width: float, bar: series.Bar, *, first: bool) -> bool:
+    """The interval, the value above it, and a line where the published figure stands."""
+    if bar.low is not None and bar.high is not None:
+        errors = [[bar.value - bar.low], [bar.high - bar.value]]
+        axes.errorbar([place], [bar.value], yerr=errors, color="#333333", capsize=3, linewidth=1)
+    top = bar.high or bar.value
+    axes.annotate(
+        f"{bar.value:.2f}", (place, top), xytext=(0, 4), textcoords="offset points", ha="center", fontsize=8
+    )
+    if bar.published is None:
+        return False
+    axes.hlines(
+        bar.published,
+        place - width / 2,
+        place + width / 2,
+        colors="#000000",
+        linestyles="dashed",
+        linewidth=1.6,
+        label="published" if first else "_published",
+    )
+    return True
+
+
+def accept_histogram(axes: Axes, files: tuple[RunFile, ...]) -> bool:
+    lines = series.histograms(files)
+    for number, line in enumerate(lines[:MOST_LINES]):
+        edges = [point[0] - 0.5 for point in line.points] + [line.points[-1][0] + 0.5]
+        shares = [point[1] for point in line.points]
+        axes.stairs(shares, edges, label=line.name, color=_colour(number), linewidth=1.6)
+    _legend(axes, len(lines))
+    axes.set_xlabel("drafts kept by a verify step")
+    axes.set_ylabel("share of verify steps")
+    axes.set_ylim(bottom=0)
+    return bool(lines)
+
+
+def accept_spread(axes: Axes, files: tuple[RunFile, ...]) -> bool:
+    return _ecdf(axes, series.accept_ecdfs(files), "accept length of a turn", logarithmic=False)
+
+
+def throughput(axes: Axes, files: tuple[RunFile, ...]) -> bool:
+    lines = series.against_concurrency(files, lambda run: run.output_tokens_per_s)
+    return _over_concurrency(axes, lines, "output tokens a second, all requests")
+
+
+def request_rate(axes: Axes, files: tuple[RunFile, ...]) -> bool:
+    lines = series.against_concurrency(
+        files, lambda run: run.per_request_tokens_per_s.p50 if run.per_request_tokens_per_s else None
+    )
+    return _over_concurrency(axes, lines, "tokens a second of one request, median")
+
+
+def ttft(axes: Axes, files: tuple[RunFile, ...]) -> bool:
+    lines = series.against_concurrency(files, lambda run: run.ttft_ms.p50 if run.ttft_ms else None)
+    return _over_concurrency(axes, lines, "TTFT in ms, median")
+
+
+def speedup(axes: Axes, files: tuple[RunFile, ...]) -> bool:
+    lines = series.against_concurrency(files, lambda run: run.speedup.aggregate if run.speedup else None)
+    axes.axhline(1.0, color="#333333", linewidth=1, linestyle="dashed")
+    return _over_concurrency(axes, lines, "throughput against no speculation")
+
+
+def ttft_spread(axes: Axes, files: tuple[RunFile, ...]) -> bool:
+    return _ecdf(axes, series.ecdfs(files, lambda run: run.samples.ttft_ms), "TTFT in ms")
+
+
+def tpot_spread(axes: Axes, files: tuple[RunFile, ...]) -> bool:
+    return _ecdf(axes, series.ecdfs(files, lambda run: run.samples.tpot_ms), "TPOT in ms")
+
+
+def e2e_spread(axes: Axes, files: tuple[RunFile, ...]) -> bool:
+    return _ecdf(axes, series.ecdfs(files, lambda run: run.samples.e2e_ms), "end to end in ms")
+
+
+def gpu_power(axes: Axes, files: tuple[RunFile, ...]) -> bool:
+    return _timeline(axes, series.gpu_lines(files, "power_w"), "GPU power in W")
+
+
+def gpu_clock(axes: Axes, files: tuple[RunFile, ...]) -> bool:
+    return _timeline(axes, series.gpu_lines(files, "clock_sm_mhz"), "SM clock in MHz")
+
+
+CHARTS: tuple[tuple[str, Chart], ...] = (
+    ("Accept length by data set", accept_by_set),
+    ("Drafts kept by a verify step", accept_histogram),
+    ("Accept length over turns", accept_spread),
+    ("Throughput against concurrency", throughput),
+    ("One request's rate against concurrency", request_rate),
+    ("Speed-up against concurrency", speedup),
+    ("TTFT against concurrency", ttft),
+    ("Distribution of TTFT", ttft_spread),
+    ("Distribution of TPOT", tpot_spread),
+    ("Distribution of end-to-end latency", e2e_spread),
+    ("GPU power during the runs", gpu_power),
+    ("GPU clocks during the runs", gpu_clock),
+)
+
+
+def svg_charts(files: tuple[RunFile, ...]) -> tuple[tuple[str, str], ...]:
+    """(title, SVG element) of each chart that has something to show."""
+    made = []
+    for title, chart in CHARTS:
+        figure = _figure(_SIZE)
+        if chart(_axes(figure), files):
+            made.append((title, _svg(figure)))
+    return tuple(made)
+
+
+def sheet(files: tuple[RunFile, ...], title: str) -> bytes:
+    """A PNG of all charts, two a row."""
+    charts = [(name, chart) for name, chart in CHARTS if chart(_axes(_figure(_SIZE)), files)]
+    rows = max(1, -(-len(charts) // 2))
+    figure = _figure((2 * _SIZE[0], rows * _SIZE[1]))
+    figure.suptitle(title, fontsize=15, fontweight="bold")
+    places = figure.subfigures(rows, 2, squeeze=False).flat
+    for place, (name, chart) in zip(places, charts, strict=False):
+        place.suptitle(name, x=0.02, ha="left", fontsize=12, fontweight="bold")
+        axes = place.add_subplot()
+        _style(axes)
+        chart(axes, files)
+    out = io.BytesIO()
+    figure.savefig(out, format="png", dpi=110, facecolor="white")
+    return out.getvalue()
+
+
+def _figure(size: tuple[float, float]) -> Figure:
+    """A figure that belongs to no window and to no global state."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise Permanent(
+            "the report needs matplotlib, which is not installed", hint="pip install 'dflashctl[report]'"
+        ) from error
+    return Figure(figsize=size, layout="constrained")
+
+
+def _axes(figure: Figure) -> Axes:
+    axes = figure.add_subplot()
+    _style(axes)
+    return axes
+
+
+def _style(axes: Axes) -> None:
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(visible=True, axis="y", color="#dddddd", linewidth=0.8)
+    axes.set_axisbelow(True)
+
+
+def _svg(figure: Figure) -> str:
+    """The figure as an SVG element to put into a page: text stays text, and the same data gives the same bytes."""
+    from matplotlib import rc_context
+
+    out = io.StringIO()
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "dflashctl", "font.family": ["sans-serif"]}):
+        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
+    text = out.getvalue()
+    return text[text.index("<svg") :]
+
+
+def _draw(axes: Axes, lines: tuple[series.Line, ...], *, marks: bool = True, steps: bool = False) -> None:
+    for number, line in enumerate(lines[:MOST_LINES]):
+        x, y = [point[0] for point in line.points], [point[1] for point in line.points]
+        axes.plot(
+            x,
+            y,
+            label=line.name,
+            color=_colour(number),
+            linestyle="solid" if number < len(COLOURS) else "dashed",
+            marker=MARKS[number % len(MARKS)] if marks else None,
+            markersize=5,
+            linewidth=1.6,
+            drawstyle="steps-post" if steps else "default",
+        )
+    if len(lines) > MOST_LINES:
+        axes.set_title(f"the first {MOST_LINES} of {len(lines)}", loc="right", fontsize=8, color="#777777")
+    _legend(axes, len(lines))
+
+
+def _legend(axes: Axes, entries: int) -> None:
+    """Above the plot, so that it never lies on the data."""
+    if entries:
+        axes.legend(
+            fontsize=8,
+            frameon=False,
+            loc="lower center",
+            bbox_to_anchor=(0.5, 1.0),
+            ncols=2 if entries > 1 else 1,
+        )
+
+
+def _over_concurrency(axes: Axes, lines: tuple[series.Line, ...], label: str) -> bool:
+    _draw(axes, lines)
+    places = sorted({x for line in lines for x, _ in line.points})
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(places, [f"{place:g}" for place in places], minor=False)
+    axes.set_xticks([], minor=True)
+    axes.set_xlabel("requests at once")
+    axes.set_ylabel(label)
+    axes.set_ylim(bottom=0)
+    return bool(lines)
+
+
+def _ecdf(axes: Axes, lines: tuple[series.Line, ...], label: str, *, logarithmic: bool = True) -> bool:
+    _draw(axes, lines, marks=False, steps=True)
+    if logarithmic and lines:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter("{x:g}")
+        axes.xaxis.set_minor_formatter("{x:g}")
+        axes.tick_params(axis="x", which="both", labelsize=8)
+    axes.set_xlabel(label)
+    axes.set_ylabel("share of requests")
+    axes.set_ylim(0, 1.02)
+    return bool(lines)
+
+
+def _timeline(axes: Axes, lines: tuple[series.Line, ...], label: str) -> bool:
+    _draw(axes, lines, marks=False)
+    axes.set_xlabel("seconds, runs one after the other")
+    axes.set_ylabel(label)
+    axes.set_ylim(bottom=0)
+    return bool(lines)
+
+
+def _colour(number: int) -> str:
+    return COLOURS[number % len(COLOURS)]

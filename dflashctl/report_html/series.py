@@ -1,0 +1,133 @@
+"""From runs to series: what each chart shows, without a plotting library."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dflashctl.core.bench_compare import accept_lengths
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dflashctl.core.run_view import RunFile, RunView
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bar:
+    """One bar; `low` and `high` bound its interval, `published` is the figure to stand beside it."""
+
+    group: str
+    series: str
+    value: float
+    low: float | None = None
+    high: float | None = None
+    published: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """One line; points are sorted by x."""
+
+    name: str
+    points: tuple[tuple[float, float], ...]
+
+
+def all_runs(files: tuple[RunFile, ...]) -> tuple[tuple[str, RunView], ...]:
+    """(prefix, run) of all files; the prefix is the file's name when there are several."""
+    several = len(files) > 1
+    return tuple((f"{file.name}: " if several else "", run) for file in files for run in file.runs)
+
+
+def server_of(run: RunView) -> str:
+    """The series a run belongs to: its block size, or none."""
+    if run.setting.speculation is False:
+        return "no speculation"
+    return f"block {run.setting.block_size}" if run.setting.block_size else "speculation"
+
+
+def accept_bars(files: tuple[RunFile, ...]) -> tuple[Bar, ...]:
+    """Accept length by data set and block size, at the lowest concurrency that was measured."""
+    chosen: dict[tuple[str, str], RunView] = {}
+    for prefix, run in all_runs(files):
+        if run.accept_length is None:
+            continue
+        key = (run.setting.dataset, prefix + server_of(run))
+        if key not in chosen or _load(run) < _load(chosen[key]):
+            chosen[key] = run
+    return tuple(_bar(dataset, series, run) for (dataset, series), run in chosen.items())
+
+
+def _bar(dataset: str, series: str, run: RunView) -> Bar:
+    accept = run.accept_length
+    interval = accept.mean_interval if accept else None
+    published = next((e.published for e in run.expectations if e.metric == "accept_length"), None)
+    return Bar(
+        group=dataset,
+        series=series,
+        value=accept.mean if accept else 0.0,
+        low=interval.low if interval else None,
+        high=interval.high if interval else None,
+        published=published,
+    )
+
+
+def _load(run: RunView) -> float:
+    return run.setting.concurrency or run.setting.request_rate or 0.0
+
+
+def histograms(files: tuple[RunFile, ...]) -> tuple[Line, ...]:
+    """Share of verify steps by how many drafts they kept, one line a data set and block size."""
+    lines: dict[str, Line] = {}
+    for prefix, run in all_runs(files):
+        if run.accept_length and run.accept_length.histogram:
+            name = f"{prefix}{run.setting.dataset}, {server_of(run)}"
+            points = tuple((float(kept), share) for kept, share in enumerate(run.accept_length.histogram))
+            lines.setdefault(name, Line(name=name, points=points))
+    return tuple(lines.values())
+
+
+def against_concurrency(
+    files: tuple[RunFile, ...], pick: Callable[[RunView], float | None]
+) -> tuple[Line, ...]:
+    """One line a data set and server over the concurrency; only where there are two points or more."""
+    found: dict[str, dict[float, float]] = {}
+    for prefix, run in all_runs(files):
+        value = pick(run)
+        if run.setting.concurrency is not None and value is not None:
+            name = f"{prefix}{run.setting.dataset}, {server_of(run)}"
+            found.setdefault(name, {})[float(run.setting.concurrency)] = value
+    lines = (Line(name=name, points=tuple(sorted(points.items()))) for name, points in found.items())
+    return tuple(line for line in lines if len(line.points) > 1)
+
+
+def ecdfs(
+    files: tuple[RunFile, ...], pick: Callable[[RunView], tuple[float | None, ...]]
+) -> tuple[Line, ...]:
+    """The empirical distribution of a latency, one line a run: (milliseconds, share of requests)."""
+    lines = []
+    for prefix, run in all_runs(files):
+        known = sorted(value for value in pick(run) if value is not None)
+        points = tuple((value, (rank + 1) / len(known)) for rank, value in enumerate(known))
+        if points:
+            points = ((points[0][0], 0.0), *points)
+            lines.append(Line(name=prefix + run.label, points=points))
+    return tuple(lines)
+
+
+def accept_ecdfs(files: tuple[RunFile, ...]) -> tuple[Line, ...]:
+    """The distribution of accept length over turns."""
+    return ecdfs(files, lambda run: accept_lengths(run.samples))
+
+
+def gpu_lines(files: tuple[RunFile, ...], pick: str) -> tuple[Line, ...]:
+    """A GPU's reading over time, the runs one after the other, one line a GPU."""
+    lines: dict[int, list[tuple[float, float]]] = {}
+    offset = 0.0
+    for _, run in all_runs(files):
+        for reading in run.gpu_readings:
+            value = getattr(reading, pick)
+            if value is not None:
+                lines.setdefault(reading.index, []).append((offset + reading.at_s, float(value)))
+        offset += max((reading.at_s for reading in run.gpu_readings), default=0.0)
+    return tuple(Line(name=f"GPU {index}", points=tuple(points)) for index, points in sorted(lines.items()))
