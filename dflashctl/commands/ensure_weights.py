@@ -140,9 +140,9 @@ def fetched(
     env: Env, loaded: LoadedProfile, gathered: Gathered, models: tuple[ModelPlan, ...], errand: Errand
 ) -> tuple[ModelPlan, ...]:
     """The models with all that was missing, after every reason not to begin was asked for."""
+    refuse_bad(models, loaded.profile.name)
     if errand.wishes.offline or env.hub.access(errand.wishes.rules).offline:
         missing_offline(models)
-    refuse_bad(models, loaded.profile.name)
     refuse(gathered, roomy_plan(env, replace(gathered, models=models)))
     return bring(env, models, errand)
 
