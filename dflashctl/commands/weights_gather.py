@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from dflashctl.commands.weights_source import Source, Wishes, find_source, small
 from dflashctl.core.errors import Permanent
 from dflashctl.core.findings import Finding, Severity
 from dflashctl.core.model_config import ModelConfig, indexed_shards, parse_config_text
-from dflashctl.core.model_files import CONFIG, INDEX, FileReport, FileStatus
+from dflashctl.core.model_files import CONFIG, INDEX, CodeFile, FileReport, FileStatus
 from dflashctl.core.pair import Pair, fc_finding, pair_findings
 from dflashctl.core.profile import Algorithm, ModelRef
 from dflashctl.core.selection import Selection, choose, missing_shards
@@ -130,7 +131,7 @@ def _model(env: Env, source: Source, wishes: Wishes) -> tuple[ModelPlan, ModelCo
         folder=str(source.folder),
         files=reports,
         left_out=chosen.left_out,
-        code=tuple(replace(c, sha256=c.sha256 or _sha_of(reports, c.path)) for c in chosen.code),
+        code=_hashed_code(env, source, chosen, wishes),
         source=source.kind,
         writable=source.kind == "hub",
     )
@@ -187,14 +188,18 @@ def _looked_at(env: Env, source: Source, chosen: Selection) -> tuple[FileReport,
             replace(r, status=FileStatus.VERIFIED) if r.status is FileStatus.UNVERIFIED else r
             for r in reports
         )
-    if source.kind == "local" and source.entry is None:
-        # The listing was made from the folder itself: a link to nothing has the size -1 there.
-        return tuple(r for r in reports)
     return reports
 
 
-def _sha_of(reports: tuple[FileReport, ...], path: str) -> str | None:
-    return next((r.file.sha256 or r.sha256 for r in reports if r.file.path == path), None)
+def _hashed_code(env: Env, source: Source, chosen: Selection, wishes: Wishes) -> tuple[CodeFile, ...]:
+    """Code is shown and compared by its SHA-256 before anything is fetched; the Hub's listing has none for it."""
+    known = []
+    for code in chosen.code:
+        content = small_file(env, source, code.path, wishes) if code.sha256 is None else None
+        known.append(
+            replace(code, sha256=hashlib.sha256(content).hexdigest()) if content is not None else code
+        )
+    return tuple(known)
 
 
 def _agree_to_code(

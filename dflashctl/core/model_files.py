@@ -23,8 +23,8 @@ class ModelFile:
 
     @property
     def blob(self) -> str | None:
-        """The name of its content in the hub cache."""
-        return self.sha256 or self.git_sha1
+        """The name of its content in the hub cache: git's hash for the files that the Hub keeps in git."""
+        return self.git_sha1 or self.sha256
 
 
 @dataclass(frozen=True, kw_only=True)
