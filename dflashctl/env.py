@@ -8,6 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dflashctl.core.errors import UsageProblem
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
     from dflashctl.ports.profiles import ProfileStore
     from dflashctl.ports.web import Web
     from dflashctl.ports.weight_store import WeightStore
+
+
+_LONGEST_PATH = 1024
 
 
 def _silent(_event: Progress) -> None:
@@ -59,6 +64,17 @@ class Env:
         from dflashctl.edges.shipped import shipped_folder
 
         return shipped_folder(kind) / name
+
+    def read_input(self, source: str) -> str:
+        """Text given as itself, as the name of a file, or as "-" for standard input."""
+        if source == "-":
+            return sys.stdin.read()
+        path = self.cwd / source
+        try:
+            return path.read_text(encoding="utf-8") if len(source) < _LONGEST_PATH and path.is_file() else source
+        except (OSError, UnicodeDecodeError) as error:
+            msg = f"{source!r} cannot be read: {error}"
+            raise UsageProblem(msg, hint="give the text itself, a text file, or -") from error
 
     @cached_property
     def clock(self) -> Clock:

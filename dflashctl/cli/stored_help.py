@@ -14,6 +14,7 @@ Commands:
   doctor      Check this machine, and whether it can carry a profile.
   fetch       Fetch target and draft at their pinned commits, planned and verified.
   smoke       Prove that a live server works, that it really speculates, and that its text is the target's own.
+  bench       Measure accept length, latency and throughput, beside the published figures.
   profile     Profiles: what can be served, and how.
   completion  Print or install the completion of your shell.
 
@@ -202,6 +203,99 @@ Options:
   --json                 Print one JSON object on standard output.
   -h, --help             Show this text.
 """,
+    "bench": """\
+Usage: dflashctl bench [OPTIONS] [NAME]
+
+Measure accept length, latency and throughput, beside the published figures.
+
+Examples:
+  dflashctl bench tiny-cpu
+  dflashctl bench --profile tiny-cpu --sweep block_size=8,16
+
+Commands:
+  compare  Compare two results, with intervals; unlike settings are refused or marked.
+
+Argument:
+  [NAME]  The instance; may be left out when there is one.
+
+Options:
+  --url URL              Any server, instead of an instance.
+  -p, --profile PROFILE  The same as the argument PROFILE.
+  --api-key-env VAR      The variable that holds the server's key (DFLASHCTL_API_KEY).
+  --json                 Print one JSON object on standard output.
+  -h, --help             Show this text.
+
+Workload:
+  -w, --workload SET            gsm8k, math500, humaneval, humaneval-long, mbpp, mt-bench,
+                                longbench-v2, tiny-math, random, shared-prefix; repeatable.
+  --prompts FILE                Your own prompts: JSONL of OpenAI messages.
+  --count N                     So many prompts of each set.
+  --max-tokens N                Output tokens of a request.
+  --sampling greedy|recommended
+                                Default: as the published figures were made.
+  --temperature T               Sampling temperature.
+  --top-p P                     Nucleus of the sampling.
+  --thinking/--no-thinking VALUE
+                                Reasoning on or off.
+  --ignore-eos                  Generate on past the end of text.
+  --input-tokens N              Length of random prompts.
+  --prefix-tokens N             Length of shared prefixes.
+  --groups N                    Number of shared prefixes.
+  --seed N                      Seed of prompts and arrivals.
+  --api chat|generate           Who applies the chat template: the server or we.
+  --tokenizer DIR               The target's folder, for --api generate.
+
+Plan:
+  --offline  Use only what is here already.
+
+Load:
+  -c, --concurrency LIST        Requests in flight, with commas: 1,8,32.
+  --rate LIST                   Requests per second (Poisson), with commas.
+  --warm-up N                   Requests before the clock starts.
+  --flush-cache/--keep-cache VALUE
+                                Empty the prefix cache before each run.
+  --processes N                 Processes of the load generator.
+  --timeout SECONDS             Limit of one request.
+  --max-duration SECONDS        Limit of one run.
+  --sweep KEY=A,B               block_size=8,16, concurrency=1,8, or a profile path; repeatable.
+  --baseline/--no-baseline      In a sweep, also run without speculation.
+  --speculation/--no-speculation VALUE
+                                Only with, or only without.
+
+Judgement:
+  --min-accept-length X     Exit 1 below it.
+  --against FILE            An earlier result to compare with.
+  --max-regression SHARE    Exit 1 when worse than --against by more: 0.05.
+  --expect/--no-expect      Exit 1 below the profile's published figures.
+  --expect-tolerance SHARE  What may be missing.
+  --slo-ttft-ms MS          Goodput counts requests within it.
+  --slo-tpot-ms MS          Goodput counts requests within it.
+  --slo-e2e-ms MS           Goodput counts requests within it.
+  --allow-slow-client       Give figures that the client may have spoilt.
+
+Files:
+  -o, --output FILE  The result file; runs are appended.
+  --records          Keep every request in the result file.
+  --csv FILE         The table as CSV.
+  --jsonl FILE       The runs as bench_serving writes them.
+""",
+    "bench compare": """\
+Usage: dflashctl bench compare [OPTIONS] B
+
+Compare two results, with intervals; unlike settings are refused or marked.
+
+Examples:
+  dflashctl bench compare before.json after.json
+
+Argument:
+  B  Another one.
+
+Options:
+  --allow-unlike          Compare runs of unlike settings all the same.
+  --max-regression SHARE  Exit 1 when B is worse by more: 0.05.
+  --json                  Print one JSON object on standard output.
+  -h, --help              Show this text.
+""",
     "profile": """\
 Usage: dflashctl profile COMMAND [OPTIONS]
 
@@ -211,6 +305,10 @@ Commands:
   list      List the profiles.
   show      Print a profile; `reference` is the commented schema.
   validate  Check that profiles are valid; every problem is told with file and line.
+  explain   Say for each engine argument where it comes from, and what was translated, added or
+            dropped.
+  diff      Show in which fields two profiles differ, or a profile and the server that runs.
+  new       Make a profile of a published launch command; nothing of it is executed.
   schema    Print the JSON Schema of a profile, for editors.
 
 `dflashctl profile COMMAND --help` shows a command with an example.
@@ -256,6 +354,81 @@ Argument:
 Options:
   --json      Print one JSON object on standard output.
   -h, --help  Show this text.
+""",
+    "profile explain": """\
+Usage: dflashctl profile explain [OPTIONS] [PROFILE]
+
+Say for each engine argument where it comes from, and what was translated, added or dropped.
+
+Examples:
+  dflashctl profile explain kimi-k3-b300 --engine-version 0.5.22
+  dflashctl profile explain --all-versions
+
+Argument:
+  [PROFILE]  A profile's name, or the path of its file.
+
+Options:
+  -p, --profile PROFILE  The same as the argument PROFILE.
+  --all-versions         Profiles against every known release, as a matrix.
+  --json                 Print one JSON object on standard output.
+  -h, --help             Show this text.
+
+Plan:
+  --set SECTION.KEY=VALUE   Change a value of the profile; repeatable.
+  --block-size N            Tokens per verify step: the newest one and N-1 proposals.
+  --window-size N           Attention window of the draft, in tokens.
+  --gpus LIST               GPUs by index or UUID, with commas.
+  --host ADDRESS            Address to listen on.
+  --port PORT               Port to listen on.
+  --engine-version V        Judge for that release without having it.
+  --python PATH             The interpreter that has the engine (also DFLASHCTL_ENGINE_PYTHON).
+  --name NAME               Name of the instance; default: the profile's.
+  --runtime process|docker  Run the engine here or in a container.
+  --image IMAGE             The container image of the engine.
+  --machine FILE            Plan for a saved machine (doctor --save-machine).
+""",
+    "profile diff": """\
+Usage: dflashctl profile diff [OPTIONS] PROFILE...
+
+Show in which fields two profiles differ, or a profile and the server that runs.
+
+Examples:
+  dflashctl profile diff kimi-k3-b300 kimi-k3-b300-peak
+  dflashctl profile diff tiny-cpu --running
+
+Argument:
+  PROFILE...  Two profiles; one with --running.
+
+Options:
+  --running          Compare with the server that runs.
+  --url URL          Any server, instead of an instance.
+  --api-key-env VAR  The variable that holds the server's key.
+  --json             Print one JSON object on standard output.
+  -h, --help         Show this text.
+
+Plan:
+  --name NAME  Name of the instance; default: the profile's.
+""",
+    "profile new": """\
+Usage: dflashctl profile new [OPTIONS] NEW
+
+Make a profile of a published launch command; nothing of it is executed.
+
+Examples:
+  dflashctl profile new mine --from-command - < command.txt > mine.yaml
+
+Argument:
+  NEW  The name of the new profile.
+
+Options:
+  --from-command TEXT|FILE|-  A launch command: the text, a file, or - for standard input.
+  -o, --output FILE           Write it there instead of printing it.
+  --json                      Print one JSON object on standard output.
+  -h, --help                  Show this text.
+
+Plan:
+  --engine-version V  Judge for that release without having it.
+  --offline           Use only what is here already.
 """,
     "profile schema": """\
 Usage: dflashctl profile schema [OPTIONS]

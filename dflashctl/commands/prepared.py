@@ -1,10 +1,11 @@
-"""Between the plan and the start: weights, and the plan made again with what their configs say."""
+"""Between the plan and the start: weights, the plan made again with what their configs say, and the machine."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from dflashctl.commands.doctor import before_start
 from dflashctl.commands.ensure_weights import ensure_weights
 from dflashctl.commands.planned import planned
 from dflashctl.core.instance import Phase
@@ -23,4 +24,5 @@ def prepared(env: Env, request: PlanRequest, made: Planned, owned: OwnedInstance
     owned.enter(Phase.VERIFYING, "the plan against the models and this machine")
     again = planned(env, request)
     plan = again.plan
-    return replace(again, plan=replace(plan, findings=(*plan.findings, *weights.findings)))
+    doctor = () if request.skip_doctor else before_start(env, again, request)
+    return replace(again, plan=replace(plan, findings=(*plan.findings, *weights.findings, *doctor)))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dflashctl.core.errors import DflashError, EngineError, ExitCode, UsageProblem
+from dflashctl.core.errors import DflashError, EngineError, ExitCode, Permanent, UsageProblem
 from dflashctl.core.findings import Severity
 from dflashctl.core.new_profile import NewProfile
 from dflashctl.core.profile_rules import NAME
@@ -134,3 +135,20 @@ def _comments(draft: Drafted, unpinned: tuple[str, ...]) -> tuple[str, ...]:
 
 def _told(translation: Translation) -> str:
     return f"{translation.from_} -> {translation.to or 'left out'}: {translation.reason}"
+
+
+def profile_new_from(
+    env: Env, *, name: str, source: str, engine_version: str | None, offline: bool, output: str | None
+) -> Report:
+    """As profile_new, for a command given as text, as a file or as "-" for standard input; `output` is written once."""
+    if output is not None and (env.cwd / output).exists():
+        raise UsageProblem(f"{output!r} exists already", hint="name another file: -o FILE")
+    text = env.read_input(source)
+    report = profile_new(env, name=name, text=text, engine_version=engine_version, offline=offline)
+    if output is None or not isinstance(report.data, NewProfile):
+        return report
+    try:
+        (env.cwd / output).write_text(report.data.text, encoding="utf-8")
+    except OSError as error:
+        raise Permanent(f"{output!r} cannot be written: {error.strerror}", hint="name another file: -o FILE") from error
+    return replace(report, next_steps=(f"dflashctl profile explain {output}", f"dflashctl up {output} --dry-run"))

@@ -189,5 +189,8 @@ class Engine(Protocol):
     def endpoints(self, release: str, /) -> Endpoints:
         """HTTP paths and exit codes of that release."""
 
+    def published(self, command: str, release: str, /) -> tuple[Translation, ...]:
+        """What that release makes of a published launch command: its renamed and dropped parts."""
+
     def install_hint(self, release: str, /) -> str:
         """The command that installs the engine."""

@@ -161,7 +161,7 @@ def make_plan(
         served_model_name=served,
         timing=profile.timing,
         endpoints=engine.endpoints(build.release),
-        translations=command.translations,
+        translations=_translations(profile, engine, build, command.translations),
         arguments=command.arguments,
         resolved=command.resolved,
         findings=(*placement.findings, *command.findings),
@@ -194,6 +194,15 @@ def _visible(machine: Machine, gpus: tuple[str, ...]) -> tuple[tuple[str, str], 
         return ()
     indices = sorted(gpu.index for gpu in machine.gpus if gpu.uuid in gpus)
     return (("CUDA_DEVICE_ORDER", "PCI_BUS_ID"), ("CUDA_VISIBLE_DEVICES", ",".join(map(str, indices))))
+
+
+def _translations(
+    profile: Profile, engine: Engine, build: EngineBuild, made: tuple[Translation, ...]
+) -> tuple[Translation, ...]:
+    """What became of the profile's own arguments, then of the published command where that says more."""
+    published = engine.published(profile.expect.command, build.release) if profile.expect.command else ()
+    known = {translation.from_ for translation in made}
+    return (*made, *(translation for translation in published if translation.from_ not in known))
 
 
 def _speculates(profile: Profile) -> bool:

@@ -161,9 +161,13 @@ class Sampling:
 
 @dataclass(frozen=True, kw_only=True)
 class Expect:
-    """Published figures, with their source and setup in words."""
+    """Published figures, with their source and setup in words.
+
+    `command` is the launch command that they were published with; the plan tells what a release makes of it.
+    """
 
     source: str | None = None
+    command: str | None = None
     setup: str | None = None
     sampling: Sampling = field(default_factory=Sampling)
     figures: tuple[Figure, ...] = ()

@@ -71,7 +71,7 @@ class FileProfileStore:
         from dflashctl.edges.yaml_node import parse
 
         file = self.find(name)
-        if file.name == REFERENCE and file.origin == "shipped":
+        if file.name == REFERENCE:
             raise ProfileError(
                 "'reference' is the commented schema, not a profile to run",
                 hint="dflashctl profile show reference",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dflashctl import __version__
-from dflashctl.core.engine import Argument, Endpoints, EngineBuild, EngineCommand, EngineRequest, LogMark
+from dflashctl.core.engine import Argument, Endpoints, EngineBuild, EngineCommand, EngineRequest, LogMark, Translation
 from dflashctl.core.findings import Finding, Severity
 from dflashctl.core.profile import Algorithm
 from dflashctl.engines.sglang import NEWEST_RELEASE as _SGLANG_RELEASE
@@ -71,6 +71,11 @@ def read_log_line(line: str, /) -> LogMark | None:
 
 def endpoints(_release: str, /) -> Endpoints:
     return Endpoints(ready="/ready")
+
+
+def published(_command: str, _release: str, /) -> tuple[Translation, ...]:
+    """Nothing is published for it."""
+    return ()
 
 
 def install_hint(_release: str, /) -> str:

@@ -47,9 +47,9 @@ def show(report: Report, *, out: IO[str], err: IO[str], verbose: bool = False) -
 def show_live(report: Report, *, out: IO[str]) -> None:
     """One frame of a live view; on a terminal it replaces the last one."""
     answer = console(out)
-    if out.isatty():
-        answer.file.write("\x1b[H\x1b[J")
     view = _view(report)
+    if out.isatty() and not getattr(view, "APPENDS", False):
+        answer.file.write("\x1b[H\x1b[J")
     if view is not None:
         _print(answer, view.render(report))
     out.flush()

@@ -84,8 +84,8 @@ zpty -w z "LISTMAX=1000; zstyle ':completion:*' list-prompt ''; echo rea''dy"
 zpty -r -m z line '*ready*'
 zpty -w -n z "{line}"$'\\t\\t'
 sleep 1
-zpty -w -n z $'\\C-u'"echo do''ne"$'\\n'
-zpty -r -m z text '*done*'
+zpty -w -n z $'\\C-u'"echo fini''shed"$'\\n'
+zpty -r -m z text '*finished*'
 print -r -- "$text"
 """
 

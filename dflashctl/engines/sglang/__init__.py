@@ -6,6 +6,7 @@ from dflashctl.engines.sglang.command import command
 from dflashctl.engines.sglang.effective import effective
 from dflashctl.engines.sglang.endpoints import endpoints, install_hint
 from dflashctl.engines.sglang.phases import read_log_line
+from dflashctl.engines.sglang.published import published
 from dflashctl.engines.sglang.started import differences
 
 NAME = "sglang"
@@ -21,5 +22,6 @@ __all__ = [
     "effective",
     "endpoints",
     "install_hint",
+    "published",
     "read_log_line",
 ]

@@ -1,0 +1,17 @@
+"""profile new: the file's text, ready to be redirected."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dflashctl.core.new_profile import NewProfile
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from dflashctl.core.report import Report
+
+
+def render(report: Report) -> list[RenderableType]:
+    assert isinstance(report.data, NewProfile)
+    return [report.data.text.rstrip("\n")]

@@ -1,0 +1,110 @@
+"""status: one instance as a short table, several as one line each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+from rich.text import Text
+
+from dflashctl.core.instance import Phase
+from dflashctl.core.status import InstanceStatus, StatusList
+from dflashctl.ui.progress_line import elapsed_text
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from dflashctl.core.metrics_text import LiveFigures
+    from dflashctl.core.report import Report
+
+_STYLES = {Phase.READY: "ok", Phase.UNHEALTHY: "error", Phase.FAILED: "error", Phase.BACKOFF: "warning"}
+
+
+def render(report: Report) -> list[RenderableType]:
+    if isinstance(report.data, StatusList):
+        return _many(report.data)
+    assert isinstance(report.data, InstanceStatus)
+    return _one(report.data)
+
+
+def _many(listed: StatusList) -> list[RenderableType]:
+    if not listed.instances:
+        return [Text("nothing was started here yet")]
+    table = Table(box=None, pad_edge=False, header_style="heading")
+    for heading in ("INSTANCE", "PHASE", "FOR", "AT", "RUNNING", "TOK/S", "ACCEPT"):
+        table.add_column(heading)
+    for one in listed.instances:
+        live = one.live
+        table.add_row(
+            Text(one.name, style="key"),
+            _phase(one),
+            _for(one),
+            one.server.url if one.server and one.running else "-",
+            _number(live.running if live else None, "{:d}"),
+            _number(live.output_tokens_per_s if live else None, "{:.0f}"),
+            _number(live.accept_length if live else None, "{:.2f}"),
+        )
+    return [table]
+
+
+def _one(one: InstanceStatus) -> list[RenderableType]:
+    table = Table.grid(padding=(0, 2))
+    for key, value in _rows(one):
+        table.add_row(Text(key, style="key"), value)
+    return [table]
+
+
+def _rows(one: InstanceStatus) -> list[tuple[str, str | Text]]:
+    rows: list[tuple[str, str | Text]] = [("instance", one.name), ("phase", Text.assemble(_phase(one), f"  {_for(one)}"))]
+    if one.reason:
+        rows.append(("because", one.reason.text))
+    if one.server:
+        server = one.server
+        rows += [
+            ("at", server.url),
+            ("serves", f"{server.model}, {server.engine} {server.engine_version}"),
+            ("draft", f"{server.draft}, block {server.block_size}" if server.speculation else "none (no speculation)"),
+        ]
+    if one.gpus:
+        rows.append(("gpus", ", ".join(one.gpus)))
+    if one.restarts and one.running:
+        rows.append(("restarts", f"{one.restarts.used} of {one.restarts.budget}"))
+    if one.drift is not None:
+        changed = Text("the profile or the engine has changed since the start: down, then up, to apply it", style="warning")
+        rows.append(("plan", changed if one.drift else "as it would be made now"))
+    if one.live:
+        rows.append(("live", _live(one.live)))
+    if one.last_exit and not one.running:
+        rows.append(("last exit", one.last_exit.kind or str(one.last_exit.status)))
+    if one.log:
+        rows.append(("log", one.log))
+    return rows
+
+
+def _live(live: LiveFigures) -> str:
+    use = None if live.kv_use is None else live.kv_use * 100
+    return ", ".join(
+        (
+            f"{_number(live.running, '{:d}')} running, {_number(live.queued, '{:d}')} queued",
+            f"{_number(live.output_tokens_per_s, '{:.0f}')} tok/s",
+            f"accept length {_number(live.accept_length, '{:.2f}')}",
+            f"KV use {_number(use, '{:.1f}')} %",
+        )
+    )
+
+
+def _phase(one: InstanceStatus) -> Text:
+    step = one.progress
+    text = one.phase.value
+    if step is not None:
+        counted = f" {step.done}/{step.total}" if step.total else ""
+        text += f": {step.step.replace('_', ' ')}{counted}"
+    return Text(text, style=_STYLES.get(one.phase, "note"))
+
+
+def _for(one: InstanceStatus) -> str:
+    return elapsed_text(one.phase_for_s) if one.phase_for_s is not None else "-"
+
+
+def _number(value: float | None, form: str) -> str:
+    return "-" if value is None else form.format(value)
