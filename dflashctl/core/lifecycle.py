@@ -176,7 +176,7 @@ def _exited(state: State, _event: ev.Exited, now: float, _policy: Policy) -> Res
 
 
 def _ended(state: State, event: ev.Ended, now: float, policy: Policy) -> Result:
-    state = replace(state, running=False, exited=True, last_exit=event.last_exit)
+    state = replace(state, running=False, exited=True, killed_at=None, last_exit=event.last_exit)
     if state.stopping is not None:
         return stopped(state, now)
     reason = state.ending or event.reason
@@ -225,11 +225,9 @@ def _tick_ready(state: State, now: float, policy: Policy) -> Result:
         state = replace(state, restarts_used=0)
     if state.canary_since is not None:
         return state, ()
-    stuck = longer(state.stuck_since, now, policy.hang_after_s)
-    last = max(state.alive_at, state.since)
-    idle = state.working is not True and now - last >= policy.canary_interval_s
-    if stuck or idle:
-        return replace(state, canary_since=now), (Action.CANARY,)
+    doubtful = state.working is not True or longer(state.stuck_since, now, policy.hang_after_s)
+    if doubtful and now - max(state.alive_at, state.canary_at) >= policy.canary_interval_s:
+        return replace(state, canary_since=now, canary_at=now), (Action.CANARY,)
     return state, ()
 
 

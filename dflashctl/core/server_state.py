@@ -34,7 +34,8 @@ class Policy:
 class State:
     """What the supervisor knows. `ending` is why we end this life ourselves, `stopping` why we stop for good.
 
-    `alive_at` is the last proof that tokens come; `stuck_since` when work stood still; `exit_code` ends it all.
+    `alive_at` is the last proof that tokens come; `stuck_since` when work stood still, `canary_at` when a
+    canary was last asked, `canary_since` since when one is in flight; `exit_code` ends it all.
     """
 
     phase: Phase = Phase.STARTING
@@ -55,6 +56,7 @@ class State:
     working: bool | None = None
     alive_at: float = 0.0
     stuck_since: float | None = None
+    canary_at: float = 0.0
     canary_since: float | None = None
     canary_failing_since: float | None = None
     stopping: Reason | None = None
@@ -85,6 +87,7 @@ _TIMES = (
     "ready_at",
     "alive_at",
     "stuck_since",
+    "canary_at",
     "canary_since",
     "canary_failing_since",
     "drain_until",

@@ -57,8 +57,10 @@ class Loop:
         self._apply(ev.Begin())
         while self.state.exit_code is None:
             self._wait()
-            for event in self._gather():
-                self._apply(event)
+            # Each source is asked only after the news of the one before has been acted on.
+            for source in (self._news, self._look, self._ticks):
+                for event in source(self._clock.monotonic()):
+                    self._apply(event)
         return self.state
 
     def abandon(self) -> None:
@@ -77,9 +79,8 @@ class Loop:
             timeout_s = min(timeout_s, _CLEANING_S)
         select.select(watched, [], [], timeout_s)
 
-    def _gather(self) -> list[Event]:
-        """What has happened since the last look, in the order in which it counts."""
-        now = self._clock.monotonic()
+    def _news(self, now: float) -> list[Event]:
+        """What has happened since the last time, in the order in which it counts."""
         found: list[Event] = []
         gap = now - self._looked_at
         if gap > self._tools.pace.standstill_s:
@@ -87,10 +88,20 @@ class Loop:
         self._looked_at = now
         found += self._stop_events()
         self._tools.reaper.reap()
-        if self._life is not None:
-            found += self._life_events(self._life, now)
+        return found + (self._life_events(self._life) if self._life is not None else [])
+
+    def _look(self, now: float) -> list[Event]:
+        """What the server and its processes look like now."""
+        life = self._life
+        if life is None or life.ended:
+            return []
+        if self.state.killed_at is not None:
+            life.handle.kill()
+        return self._tools.watch.look(self.state, life, now)
+
+    def _ticks(self, now: float) -> list[Event]:
         self._keep_house(now)
-        return [*found, ev.Tick()]
+        return [ev.Tick()]
 
     def _stop_events(self) -> list[Event]:
         found: list[Event] = []
@@ -107,19 +118,12 @@ class Loop:
                 )
         return found
 
-    def _life_events(self, life: Life, now: float) -> list[Event]:
+    def _life_events(self, life: Life) -> list[Event]:
         found: list[Event] = self._reader.events(self._tools.pump.take())
         found += self._tools.watch.answers(life.number)
         if life.cleaning:
-            if life.clean_up():
-                found.append(self._end(life))
-            return found
-        if life.has_ended():
-            found.append(ev.Exited())
-            return found
-        if self.state.killed_at is not None:
-            life.handle.kill()
-        return [*found, *self._tools.watch.look(self.state, life, now)]
+            return [*found, self._end(life)] if life.clean_up() else found
+        return [*found, ev.Exited()] if life.has_ended() else found
 
     def _end(self, life: Life) -> Event:
         verdict = life.verdict(self.state)
@@ -138,16 +142,17 @@ class Loop:
             tools.journal.sessions = self._life.handle.sessions()
             for session in tools.journal.sessions:
                 tools.guard.watch(session)
-        tools.journal.probe = tools.watch.state
-        tools.journal.facts = self._reader.facts
-        tools.journal.log_lost_lines = tools.log.lost_lines
         tools.notifier.tick(self.state, now, self._policy)
 
     def _apply(self, event: Event) -> None:
         before = self.state
         self.state, actions = step(before, event, self._clock.monotonic(), self._policy)
-        self._tools.labels.phase = self.state.phase
-        self._tools.journal.update(self.state)
+        tools = self._tools
+        tools.labels.phase = self.state.phase
+        tools.journal.probe = tools.watch.state
+        tools.journal.facts = self._reader.facts
+        tools.journal.log_lost_lines = tools.log.lost_lines
+        tools.journal.update(self.state)
         if self.state.phase is not before.phase:
             self._entered(before)
         for action in actions:

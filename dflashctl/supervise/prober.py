@@ -26,6 +26,7 @@ class Prober:
 
     @property
     def idle(self) -> bool:
+        """Whether a question may be asked; the last answer has been delivered by then."""
         return self._idle.is_set()
 
     @property
@@ -44,7 +45,6 @@ class Prober:
         while True:
             life, question = self._questions.get()
             try:
-                answer = question()
+                self._deliver(life, question())
             finally:
                 self._idle.set()
-            self._deliver(life, answer)

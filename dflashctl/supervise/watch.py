@@ -61,9 +61,11 @@ class Watch:
         return found
 
     def look(self, state: State, life: Life, now: float) -> list[Event]:
-        """Look at ports and processes, and ask the next question when it is due."""
+        """Look at ports and processes, and ask the next question when it is due and the last answer was heard."""
+        if not self._prober.idle or self._answers:
+            return self._look_around(state, life, now)
         if state.phase is Phase.LOADING and state.ending is None:
-            return self._look_loading(life, now)
+            return [*self._look_around(state, life, now), *self._look_loading(life, now)]
         if state.is_ready and state.canary_since is None and now - self._asked_at >= self._pace.metrics_s:
             self._ask(life, now, partial(self._probe.figures, self._pace.probe_timeout_s))
         return []
@@ -76,27 +78,28 @@ class Watch:
     def abort_requests(self) -> None:
         self._probe.abort_requests(self._pace.probe_timeout_s)
 
+    def _look_around(self, state: State, life: Life, now: float) -> list[Event]:
+        """Whether a loading server reads or compiles, whatever it says."""
+        if state.phase is not Phase.LOADING or now - self._tree_at < self._pace.tree_s:
+            return []
+        self._tree_at = now
+        before, self._activity = self._activity, life.handle.activity()
+        return [Progressed()] if before is not None and self._activity != before else []
+
     def _look_loading(self, life: Life, now: float) -> list[Event]:
-        found: list[Event] = []
-        if now - self._tree_at >= self._pace.tree_s:
-            self._tree_at = now
-            activity = life.handle.activity()
-            if self._activity is not None and activity != self._activity:
-                found.append(Progressed())
-            self._activity = activity
-        if now - self._asked_at < self._pace.start_probe_s or not self._prober.idle:
-            return found
+        if now - self._asked_at < self._pace.start_probe_s:
+            return []
         self._asked_at = now
         foreign = life.handle.foreign_listener(self._port)
         if foreign is not None:
-            return [*found, PortTaken(reason=port_taken(self._port, foreign))]
+            return [PortTaken(reason=port_taken(self._port, foreign))]
         if life.handle.listens(self._port):
             limits = {
                 "probe_timeout_s": self._pace.probe_timeout_s,
                 "generate_timeout_s": self._proof_timeout_s,
             }
             self._ask(life, now, partial(self._probe.prove, **limits))
-        return found
+        return []
 
     def _ask(self, life: Life, now: float, question: Callable[[], object]) -> bool:
         asked = self._prober.ask(life.number, question)
