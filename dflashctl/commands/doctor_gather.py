@@ -67,8 +67,22 @@ def gather(env: Env, request: PlanRequest, machine: Machine) -> Facts:
     """The facts about `machine`, and with a profile about its plan there; nothing is fetched or started."""
     if not request.profile:
         return Facts(machine=machine)
-    # A dry run plans without an engine too; that it is missing is for a check to say.
-    return facts_of(env, planned(env, replace(request, dry_run=True), machine=machine), request)
+    made = planned(env, _to_plan(request, machine), machine=machine)
+    return facts_of(env, made, request)
+
+
+def _to_plan(request: PlanRequest, machine: Machine) -> PlanRequest:
+    """The request as a plan can be made of it whatever is missing here; that it is, is for a check to say.
+
+    The release is that of the judged machine; this one's engine is asked only when it is the one that would start.
+    """
+    release = request.engine_version
+    software = machine.software
+    here = request.machine is None and software is not None and software.sglang is not None
+    if release is None and not here:
+        found = software.sglang if software is not None else None
+        release = found.partition("+")[0] if found else ENGINES[EngineName.SGLANG.value].NEWEST_RELEASE
+    return replace(request, dry_run=True, engine_version=release)
 
 
 def facts_of(env: Env, made: Planned, request: PlanRequest) -> Facts:

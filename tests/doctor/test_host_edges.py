@@ -1,0 +1,362 @@
+"""Host facts: from made-up /proc and /sys trees, and from the machine the tests run on."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from dflashctl.core.host import Limit
+from dflashctl.edges import host_services
+from dflashctl.edges.cgroup import CgroupLimits, cgroup_limits
+from dflashctl.edges.folders import read_folders, weights_folder
+from dflashctl.edges.host import container_kind, engine_variables, read_host
+from dflashctl.edges.host_devices import acs_redirect_bridges, infiniband, iommu, nvswitches, pci_gpus
+from dflashctl.edges.kernel_log import key_of, xids
+from dflashctl.edges.machine_probe import SystemMachineProbe
+from dflashctl.edges.software import read_software
+from tests.fakes.fake_machine import FakeMachine
+from tests.support.machines import topology
+
+
+def tree(root, files):
+    for name, content in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content) if isinstance(content, bytes) else path.write_text(content)
+    return root
+
+
+@pytest.mark.parametrize(
+    ("files", "own", "limits"),
+    [
+        ({}, "", CgroupLimits()),
+        ({"cgroup.controllers": "memory"}, "0::/", CgroupLimits()),
+        (
+            {
+                "cgroup.controllers": "",
+                "a/b/memory.max": "max\n",
+                "a/memory.max": "5000\n",
+                "a/memory.current": "70\n",
+            },
+            "0::/a/b",
+            CgroupLimits(memory_max_bytes=5000, memory_used_bytes=70),
+        ),
+        (
+            {
+                "cgroup.controllers": "",
+                "memory.max": "900",
+                "a/memory.max": "5000",
+                "a/pids.max": "64",
+                "memory.current": "3",
+            },
+            "0::/a",
+            CgroupLimits(memory_max_bytes=900, memory_used_bytes=3, pids_max=64),
+        ),
+        (
+            {
+                "memory/d/memory.limit_in_bytes": "4096",
+                "memory/d/memory.usage_in_bytes": "5",
+                "pids/d/pids.max": "9",
+            },
+            "5:memory:/d\n4:pids:/d",
+            CgroupLimits(memory_max_bytes=4096, memory_used_bytes=5, pids_max=9),
+        ),
+        ({"memory/memory.limit_in_bytes": "9223372036854771712"}, "5:memory:/", CgroupLimits()),
+    ],
+)
+def test_cgroup_limits(files, own, limits, tmp_path):
+    assert cgroup_limits(tree(tmp_path, files), own) == limits
+
+
+def config_space(*, control=None, size=4096):
+    """A PCIe configuration space, with an ACS capability when `control` is given."""
+    space = bytearray(size)
+    if control is not None:
+        space[0x100:0x104] = (0x0001 | 0x140 << 20).to_bytes(4, "little")
+        space[0x140:0x144] = (0x000D).to_bytes(4, "little")
+        space[0x146:0x148] = control.to_bytes(2, "little")
+    return bytes(space)
+
+
+def pci_tree(root, bridge):
+    real = root / "devices/pci0000:00/0000:00:01.0"
+    tree(real, {"config": bridge, "0000:01:00.0/vendor": "0x10de", "0000:01:00.0/class": "0x030200"})
+    tree(real / "0000:01:00.0", {"iommu_group_placeholder": ""})
+    bus = root / "bus"
+    bus.mkdir()
+    (bus / "0000:01:00.0").symlink_to(real / "0000:01:00.0")
+    return bus
+
+
+@pytest.mark.parametrize(
+    ("bridge", "found"),
+    [
+        (config_space(control=0x5D), ("0000:00:01.0",)),
+        (config_space(control=0x11), ()),
+        (config_space(), ()),
+        (config_space(size=64), None),
+    ],
+)
+def test_acs_redirection_above_a_gpu(bridge, found, tmp_path):
+    bus = pci_tree(tmp_path, bridge)
+    assert acs_redirect_bridges(("00000000:01:00.0",), bus) == found
+
+
+def test_a_capability_list_that_runs_in_circles_ends(tmp_path):
+    space = bytearray(config_space())
+    space[0x100:0x104] = (0x0001 | 0x100 << 20).to_bytes(4, "little")
+    assert acs_redirect_bridges(("00000000:01:00.0",), pci_tree(tmp_path, bytes(space))) == ()
+
+
+@pytest.mark.parametrize(
+    ("kind", "mode"), [("identity", "passthrough"), ("DMA-FQ", "translated"), ("DMA", "translated")]
+)
+def test_iommu_of_a_gpu(kind, mode, tmp_path):
+    tree(tmp_path, {"0000:1a:00.0/iommu_group/type": f"{kind}\n"})
+    assert iommu(("00000000:1A:00.0",), tmp_path) == mode
+
+
+def test_devices_on_the_bus(tmp_path):
+    tree(
+        tmp_path,
+        {
+            "a/vendor": "0x10de\n",
+            "a/class": "0x030200\n",
+            "b/vendor": "0x10de\n",
+            "b/class": "0x068000\n",
+            "c/vendor": "0x8086\n",
+            "c/class": "0x030000\n",
+        },
+    )
+    assert (pci_gpus(tmp_path), nvswitches(tmp_path)) == (1, 1)
+    assert (pci_gpus(tmp_path / "none"), nvswitches(tmp_path / "none")) == (0, None)
+
+
+def test_infiniband_ports(tmp_path):
+    tree(tmp_path, {"mlx5_0/ports/1/state": "4: ACTIVE\n", "mlx5_0/ports/1/rate": "400 Gb/sec (4X NDR)\n"})
+    (port,) = infiniband(tmp_path)
+    assert (port.device, port.port, port.state, port.rate) == ("mlx5_0", 1, "ACTIVE", "400 Gb/sec")
+
+
+LOG = [
+    "6,1,2,-;nvidia: loading out-of-tree module\n",
+    "4,2,3,-;NVRM: Xid (PCI:0000:1a:00): 13, pid=77, name=python3, Graphics Exception\n",
+    "4,3,4,-;NVRM: Xid (PCI:0000:1a:00): 145, RLW\n",
+    "4,4,5,-;NVRM: Xid (PCI:0000:1A:00): 13, again\n",
+    "4,5,6,-;NVRM: Xid (PCI:00000000:3b:00.0): 79, GPU has fallen off the bus\n",
+]
+
+
+def test_xids_by_gpu():
+    assert xids(LOG) == {"0000:1a:00": (13, 145), "0000:3b:00": (79,)}
+    assert key_of("00000000:1A:00.0") == "0000:1a:00"
+
+
+@pytest.mark.parametrize(
+    ("environ", "kind"),
+    [({"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, {"kubernetes"}), ({"container": "lxc"}, None)],
+)
+def test_container_kind(environ, kind):
+    found = container_kind(environ)
+    assert found in (kind or {"docker", "podman", "kubernetes", "lxc", "other"})
+
+
+def test_variables_without_secrets():
+    environ = {
+        "NCCL_DEBUG": "INFO",
+        "SGLANG_API_KEY": "x",
+        "HF_TOKEN": "y",
+        "CUDA_HOME": "/c",
+        "TORCH_AUTH": "z",
+    }
+    assert engine_variables(environ) == (("CUDA_HOME", "/c"), ("NCCL_DEBUG", "INFO"))
+
+
+@pytest.mark.parametrize(
+    ("environ", "folder"),
+    [
+        ({}, "/h/.cache/huggingface/hub"),
+        ({"XDG_CACHE_HOME": "/x"}, "/x/huggingface/hub"),
+        ({"HF_HOME": "/hf"}, "/hf/hub"),
+        ({"HF_HOME": "/hf", "HF_HUB_CACHE": "/cache"}, "/cache"),
+    ],
+)
+def test_weights_folder(environ, folder):
+    assert weights_folder(environ, "/h") == folder
+
+
+def test_folders_and_a_lock_that_nobody_holds(tmp_path):
+    old = tmp_path / ".cache/flashinfer/0.7.2/90/cached_ops/sampling/lock"
+    tree(tmp_path, {str(old): "", str(old.with_name("build.ninja")): ""})
+    os.utime(old, (time.time() - 3600,) * 2)
+    fresh = tmp_path / ".cache/torch_extensions/py312/x/lock"
+    tree(tmp_path, {str(fresh): ""})
+    folders = {folder.kind: folder for folder in read_folders({"HOME": str(tmp_path)})}
+    assert folders["flashinfer"].stale_locks == 1
+    assert folders["torch_extensions"].stale_locks == 0
+    assert folders["flashinfer"].exists
+    assert not folders["triton"].exists
+    assert folders["triton"].writable
+    assert folders["weights"].free_bytes > 0
+    assert folders["weights"].path == "~/.cache/huggingface/hub"
+
+
+def test_this_host_is_read_without_a_stumble():
+    host = read_host(
+        {"HOME": "/nowhere", "https_proxy": "http://u:p@proxy:1", "no_proxy": "localhost,127.0.0.1"}, ()
+    )
+    assert host.kernel == os.uname().release
+    assert host.shm_total_bytes is None or host.shm_total_bytes >= (host.shm_free_bytes or 0)
+    assert isinstance(host.nofile, Limit)
+    assert host.memory_available_bytes > 0
+    assert (host.proxy_set, host.proxy_spares_loopback) == (True, True)
+    assert "proxy:1" not in repr(host)
+
+
+class DockerSocket(threading.Thread):
+    """A Docker engine of one answer, on a socket of its own."""
+
+    def __init__(self, path, body, status="200 OK"):
+        super().__init__(daemon=True)
+        self.reply = f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
+        self.server = socket.socket(socket.AF_UNIX)
+        self.server.bind(str(path))
+        self.server.listen(1)
+
+    def run(self):
+        connection, _ = self.server.accept()
+        connection.recv(4096)
+        connection.sendall(self.reply)
+        connection.close()
+        self.server.close()
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "facts"),
+    [
+        (
+            json.dumps({"ServerVersion": "28.5.1", "Runtimes": {"runc": {}, "nvidia": {}}}),
+            "200 OK",
+            (True, "28.5.1", True),
+        ),
+        ("denied", "403 Forbidden", (False, None, None)),
+        ("not json", "200 OK", (False, None, None)),
+    ],
+)
+def test_docker_engine(body, status, facts, tmp_path):
+    path = tmp_path / "s"
+    DockerSocket(path, body, status).start()
+    docker = host_services.docker_facts({"DOCKER_HOST": f"unix://{path}"})
+    assert (docker.reachable, docker.version, docker.gpu) == facts
+
+
+def test_no_docker_engine(tmp_path):
+    assert host_services.docker_facts({"DOCKER_HOST": f"unix://{tmp_path}/none"}) is None
+    assert host_services.docker_facts({"DOCKER_HOST": "tcp://elsewhere:2375"}) is None
+    assert host_services.docker_facts({"DOCKER_HOST": f"unix://{tmp_path}"}).reachable is False
+
+
+def site(root, packages, files=()):
+    """A folder of installed packages as an interpreter finds them on PYTHONPATH."""
+    for name, version in packages.items():
+        info = root / f"{name.replace('-', '_')}-{version}.dist-info"
+        requires = "Requires-Dist: torch==2.14.1\nRequires-Dist: flashinfer_python[cu13]==0.7.2\nRequires-Dist: numpy\n"
+        extra = requires if name == "sglang" else ""
+        tree(info, {"METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{extra}"})
+    return tree(root, dict(files))
+
+
+def test_software_of_an_interpreter(tmp_path):
+    packages = {
+        "sglang": "0.5.23",
+        "torch": "2.14.1+cu130",
+        "sglang-kernel": "0.4.10",
+        "flashinfer-python": "0.7.2",
+    }
+    files = {
+        "torch/__init__.py": "raise SystemExit('never imported')",
+        "torch/version.py": "cuda: str = '13.0'\n",
+    }
+    ptxas = (
+        tree(
+            tmp_path / "bin", {"ptxas": "#!/bin/sh\necho 'Cuda compilation tools, release 12.9, V12.9.86'\n"}
+        )
+        / "ptxas"
+    )
+    ptxas.chmod(0o755)
+    environ = {
+        **os.environ,
+        "PYTHONPATH": str(site(tmp_path / "site", packages, files)),
+        "TRITON_PTXAS_PATH": str(ptxas),
+        "CUDA_HOME": str(tmp_path / "none"),
+    }
+    software = read_software(sys.executable, environ)
+    assert (software.sglang, software.torch, software.cuda_build) == ("0.5.23", "2.14.1+cu130", "13.0")
+    assert software.flashinfer_cubin is None
+    assert software.needs == (("torch", "==2.14.1"), ("flashinfer-python", "==0.7.2"))
+    assert software.ptxas == ((str(ptxas), "12.9"),)
+    assert (software.nvcc, software.problem) == (None, None)
+
+
+def test_toolkit_version_without_a_process(tmp_path):
+    tree(
+        tmp_path,
+        {"bin/nvcc": "never run", "version.json": '{"cuda": {"name": "CUDA", "version": "13.0.48"}}'},
+    )
+    site(tmp_path / "site", {"torch": "2.14.1"})
+    environ = {**os.environ, "PYTHONPATH": str(tmp_path / "site"), "CUDA_HOME": str(tmp_path)}
+    assert read_software(sys.executable, environ).nvcc == "13.0"
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "cannot be run: No such file"),
+        ("#!/bin/sh\necho broken >&2\nexit 3\n", "does not work: broken"),
+    ],
+)
+def test_an_interpreter_that_is_none(content, words, tmp_path):
+    python = tmp_path / "python3"
+    if content:
+        python.write_text(content)
+        python.chmod(0o755)
+    software = read_software(str(python), dict(os.environ))
+    assert words in software.problem
+    assert software.sglang is None
+
+
+@pytest.fixture(params=["real", "fake"])
+def probe(request):
+    return SystemMachineProbe() if request.param == "real" else FakeMachine(topology("laptop"))
+
+
+def test_every_probe_keeps_the_contract(probe, tmp_path):
+    """What commands rely on, of the real edge and of the fake alike."""
+    machine = probe.snapshot()
+    survey = probe.survey(sys.executable)
+    assert {gpu.uuid for gpu in survey.gpus} == {gpu.uuid for gpu in machine.gpus}
+    assert survey.host is not None
+    assert survey.software is not None
+    assert len(probe.activity()) == len(machine.gpus)
+    probe.save(survey, tmp_path / "m.yaml")
+    assert len(probe.load(tmp_path / "m.yaml").gpus) == len(survey.gpus)
+    assert probe.port_use("127.0.0.1", 1, "HTTP").purpose == "HTTP"
+    assert probe.deep(sys.executable, (), None).cuda_error is None
+
+
+def test_port_owner():
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        use = SystemMachineProbe().port_use("127.0.0.1", server.getsockname()[1], "HTTP")
+        assert (use.free, use.owner_pid) == (False, os.getpid())
+        port = server.getsockname()[1]
+    assert SystemMachineProbe().port_use("127.0.0.1", port, "HTTP").free
+    assert Path("/proc").is_dir()

@@ -1,0 +1,124 @@
+"""Saved machines: they come back as they were, give nothing away, and a broken one says where."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from dflashctl.core.errors import MachineError
+from dflashctl.core.machine import Fabric, GpuProcess
+from dflashctl.edges.machine_file import parse_machine, read_machine, write_machine
+from tests.support.machines import NAMES, TOPOLOGIES, topology
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_written_is_read_again(name, tmp_path):
+    machine = topology(name)
+    write_machine(machine, tmp_path / "m.yaml")
+    assert read_machine(tmp_path / "m.yaml") == machine
+
+
+def private_machine():
+    machine = topology("8x-h200")
+    gpu = replace(
+        machine.gpus[0],
+        uuid="GPU-5ec7e7aa-1111-2222-3333-444455556666",
+        processes=(GpuProcess(pid=9, name="/home/alice/secret-project/run.py --key hunter2"),),
+        fabric=Fabric(
+            state="completed", status="success", cluster_uuid="5ec7e7bb-1111-2222-3333-444455556666"
+        ),
+    )
+    host = replace(
+        machine.host,
+        folders=(replace(machine.host.folders[0], path="/home/alice/models"),),
+        engine_variables=(
+            ("TRITON_CACHE_DIR", "/home/alice/triton"),
+            ("CUDA_VISIBLE_DEVICES", gpu.uuid[:16]),
+        ),
+    )
+    software = replace(
+        machine.software, python="/home/alice/venv/bin/python3", ptxas=(("/home/alice/bin/ptxas", "13.0"),)
+    )
+    return replace(
+        machine,
+        hostname="alices-host",
+        gpus=(gpu, *machine.gpus[1:]),
+        visible_devices=f"{gpu.uuid},GPU-5ec7e7cc",
+        host=host,
+        software=software,
+    )
+
+
+def test_nothing_that_identifies_is_written(tmp_path):
+    write_machine(private_machine(), tmp_path / "m.yaml")
+    text = (tmp_path / "m.yaml").read_text()
+    for secret in ("alice", "5ec7e7", "hunter2", "secret-project", "run.py --key"):
+        assert secret not in text
+    read = read_machine(tmp_path / "m.yaml")
+    assert read.hostname is None
+    assert read.gpus[0].processes[0].name == "run.py"
+    assert read.visible_devices == f"{read.gpus[0].uuid},GPU-removed"
+    assert read.host.folder("weights").path == "~/models"
+
+
+def test_a_judgement_does_not_change_by_saving(tmp_path):
+    machine = topology("8x-b300-fabric-failed")
+    write_machine(machine, tmp_path / "m.yaml")
+    assert read_machine(tmp_path / "m.yaml").gpus[5].fabric.status == "Insufficient Resources"
+
+
+GPU = "gpus: [{index: 0, uuid: GPU-0, name: X, memory_total_bytes: 1}]"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "the file is empty"),
+        ("[1, 2]", "schema_version is missing"),
+        ("gpus: []", "schema_version is missing"),
+        ("schema_version: 9", "9 is not one this version knows"),
+        ("schema_version: 1\ngpuz: []", "did you mean 'gpus'?"),
+        ("schema_version: 1\ngpus: [{index: 0}]", "uuid: is missing"),
+        (
+            "schema_version: 1\ngpus: [{index: x, uuid: a, name: b, memory_total_bytes: 1}]",
+            "m.yaml:2: gpus[0].index",
+        ),
+        (
+            f"schema_version: 1\n{GPU}\nlinks: [{{a: 0, b: 7, kind: nvlink}}]",
+            "joins GPUs 0 and 7, which are not both here",
+        ),
+        (f"schema_version: 1\n{GPU}\nlinks: [{{a: 0, b: 0, kind: nvlink}}]", "links[0]"),
+        (
+            "schema_version: 1\ngpus:\n" + 2 * "- {index: 0, uuid: GPU-0, name: X, memory_total_bytes: 1}\n",
+            "must differ",
+        ),
+        (f"schema_version: 1\n{GPU[:-2]}, compute_capability: [9]}}]", "must be two numbers"),
+        ("schema_version: 1\ngpus: {", "not valid YAML"),
+    ],
+)
+def test_a_broken_file_says_where(text, words):
+    with pytest.raises(MachineError) as caught:
+        parse_machine(text, name="m.yaml")
+    assert words in f"{caught.value.message}\n{caught.value.detail}"
+    assert "--save-machine" in caught.value.hint or "release" in caught.value.hint
+
+
+def test_a_file_that_cannot_be_read_or_written(tmp_path):
+    with pytest.raises(MachineError, match="No such file"):
+        read_machine(tmp_path / "nothing.yaml")
+    with pytest.raises(MachineError, match="No such file"):
+        write_machine(topology("laptop"), tmp_path / "nowhere" / "m.yaml")
+    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(MachineError, match="not UTF-8"):
+        read_machine(tmp_path / "binary")
+
+
+def test_json_is_read_as_well(tmp_path):
+    (tmp_path / "m.json").write_text('{"schema_version": 1, "cpu_count": 4}')
+    assert read_machine(tmp_path / "m.json").cpu_count == 4
+
+
+def test_no_topology_of_the_tests_names_anybody():
+    for path in TOPOLOGIES.glob("*.yaml"):
+        assert "hostname" not in path.read_text()

@@ -1,0 +1,129 @@
+"""Placement: GPUs that are well, free and near each other, by UUID."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from dflashctl.core.assumed import KINDS, assumed_machine
+from dflashctl.core.grouping import best_group
+from dflashctl.core.machine import LinkKind
+from dflashctl.core.placement import place
+from dflashctl.core.profile import Engine, EngineName, ModelRef, Parallel, Profile, Requirements
+from tests.support.machines import topology
+
+
+def profile(gpus, **needs: object):
+    return Profile(
+        name="p",
+        summary="",
+        engine=Engine(name=EngineName.SGLANG),
+        target=ModelRef(repo="a/b"),
+        parallel=Parallel(tensor=gpus),
+        requirements=Requirements(gpus=gpus, **needs),
+    )
+
+
+def indices(machine, placement):
+    return [machine.gpu(uuid).index for uuid in placement.gpus]
+
+
+@pytest.mark.parametrize(
+    ("change", "count", "expected"),
+    [
+        ({}, 1, [0]),
+        ({}, 4, [0, 1, 2, 3]),
+        ({"gpus[0].memory_free_bytes": 10**9}, 1, [1]),
+        ({"gpus[0].memory_free_bytes": 10**9}, 4, [4, 5, 6, 7]),
+        ({"gpus[0].row_remap": {"pending": True}}, 1, [1]),
+        ({"gpus[0].fabric": {"state": "completed", "status": "Insufficient Resources"}}, 1, [1]),
+        ({"gpus[0].recovery_action": "gpu_reset", "gpus[1].ecc_uncorrected_volatile": 1}, 2, [2, 3]),
+        ({"gpus[0].nvlinks_active": 16, "gpus[0].nvlinks_down": [1, 2]}, 1, [1]),
+        ({"gpus[0].visible": False}, 7, [1, 2, 3, 4, 5, 6, 7]),
+        ({"gpus[2].mig_enabled": True}, 7, [0, 1, 3, 4, 5, 6, 7]),
+        ({"gpus[3].memory_free_bytes": 10**9}, 8, [0, 1, 2, 3, 4, 5, 6, 7]),
+    ],
+)
+def test_the_best_of_eight(change, count, expected):
+    machine = topology("8x-h200", change)
+    assert indices(machine, place(profile(count), machine)) == expected
+
+
+def test_pcie_cards_are_grouped_by_their_links():
+    """Pairs 0-3 and 1-2 share a switch; the rest crosses sockets."""
+    machine = topology("8x-h200")
+    near = {(0, 3), (1, 2)}
+    four = replace(
+        machine,
+        gpus=tuple(replace(g, fabric=None, numa_node=None) for g in machine.gpus[:4]),
+        links=tuple(
+            replace(link, kind=LinkKind.PIX if (link.a, link.b) in near else LinkKind.SYS)
+            for link in machine.links
+            if link.b < 4
+        ),
+    )
+    assert indices(four, place(profile(2), four)) == [0, 3]
+    busy = replace(four, gpus=(replace(four.gpus[0], memory_free_bytes=10**9), *four.gpus[1:]))
+    assert indices(busy, place(profile(2), busy)) == [1, 2]
+
+
+def test_one_gpu_outside_the_fabric_is_left_out():
+    machine = topology("8x-b300-odd-gpu")
+    assert indices(machine, place(profile(4), machine)) == [0, 1, 2, 3]
+    assert 4 not in indices(machine, place(profile(7), machine))
+
+
+def test_wanted_gpus_are_taken_as_they_are_named():
+    machine = topology("8x-h200")
+    assert indices(machine, place(profile(2), machine, ("5", machine.gpus[2].uuid))) == [5, 2]
+    assert place(profile(2), machine, ("5", "5")).findings[0].id == "gpus_repeated"
+    assert place(profile(2), machine, ("9", "5")).findings[0].id == "gpu_missing"
+    assert place(profile(2), machine, ("1", "2", "3")).findings[0].id == "gpu_count"
+
+
+def test_too_few_says_why():
+    machine = topology("8x-h200")
+    (finding,) = place(profile(8, gpu_kinds=("B300",)), machine).findings
+    assert "it has 8x NVIDIA H200" in finding.summary
+    hidden = topology("8x-h200-hidden")
+    (finding,) = place(profile(1), hidden).findings
+    assert "needs 1 GPU (any kind): CUDA_VISIBLE_DEVICES='' hides all 8 GPUs" in finding.summary
+
+
+def test_a_large_machine_is_grouped_quickly():
+    """16 GPUs: 16 seeds, no search through all 12870 groups of 8."""
+    machine = assumed_machine(Requirements(gpus=16, gpu_kinds=("B300",)))
+    assert [gpu.index for gpu in best_group(machine.gpus, machine, 8)] == list(range(8))
+
+
+@pytest.mark.parametrize(
+    ("needs", "name", "memory"),
+    [
+        ({"gpus": 8, "gpu_kinds": ("B300",)}, "NVIDIA B300 SXM6 AC", 275040 << 20),
+        ({"gpus": 8, "gpu_kinds": ("B200", "B300")}, "NVIDIA B200", 183359 << 20),
+        (
+            {"gpus": 1, "gpu_memory_bytes": 79 * 10**9, "compute_capability": ("9.0",)},
+            "NVIDIA H100 80GB HBM3",
+            81559 << 20,
+        ),
+        ({"gpus": 2, "gpu_memory_bytes": 100 * 10**9}, "NVIDIA H200", 143771 << 20),
+        ({"gpus": 1}, "NVIDIA L4", 23034 << 20),
+        ({"gpus": 1, "gpu_memory_bytes": 10**13}, "NVIDIA H100 80GB HBM3", 81559 << 20),
+    ],
+)
+def test_assumed_machine(needs, name, memory):
+    requirements = Requirements(driver="580", **needs)
+    machine = assumed_machine(requirements)
+    assert machine.assumed
+    assert [gpu.uuid for gpu in machine.gpus] == [f"assumed-{i}" for i in range(requirements.gpus)]
+    assert {(gpu.name, gpu.memory_total_bytes) for gpu in machine.gpus} == {(name, memory)}
+    assert len(machine.links) == requirements.gpus * (requirements.gpus - 1) // 2
+
+
+def test_nothing_is_assumed_without_need():
+    assert assumed_machine(Requirements()).gpus == ()
+
+
+def test_kinds_are_told_apart_by_whole_words():
+    assert len({kind.word for kind in KINDS}) == len(KINDS)
