@@ -40,7 +40,7 @@ class Target:
         """A new connection under way; raises OSError."""
         if self._context is None:
             return Link(self.family, self.address)
-        from dflashctl.bench.tls import TlsLink  # noqa: PLC0415 - see tls.py
+        from dflashctl.bench.tls import TlsLink
 
         return TlsLink(self.family, self.address, self._context, self.host)
 
@@ -54,7 +54,7 @@ class Target:
 
 
 def _tls_context(config: dict[str, object]) -> ssl.SSLContext:
-    from dflashctl.bench.tls import make_context  # noqa: PLC0415 - see tls.py
+    from dflashctl.bench.tls import make_context
 
     return make_context(str(config["ca_file"] or ""), verify=bool(config["verify_tls"]))
 

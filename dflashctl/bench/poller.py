@@ -54,7 +54,7 @@ class SelectorPoller:
     """The same over `selectors`, for systems without epoll."""
 
     def __init__(self) -> None:
-        import selectors  # noqa: PLC0415 - not needed on Linux, and this process starts fast
+        import selectors
 
         self._selector = selectors.DefaultSelector()
 

@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-from itertools import count
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -22,17 +21,16 @@ if TYPE_CHECKING:
 _ROOT = str(Path(__file__).resolve().parents[2])
 # Isolated and without site: nothing that the user's environment brings may run in the measuring process.
 _PROGRAM = f"import sys; sys.path.insert(0, {_ROOT!r}); from dflashctl.bench.worker import main; main()"
-_numbers = count()
 
 
 class WorkerProcess:
     """Use as a context: the process is gone when it ends."""
 
-    def __init__(self, config: dict[str, object], bodies_fd: int) -> None:
+    def __init__(self, number: int, config: dict[str, object], bodies_fd: int) -> None:
         self.ready = False
         self.reported = False
         self.ended = False
-        self.number = next(_numbers)
+        self.number = number
         self._rest = b""
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-S", "-c", _PROGRAM],

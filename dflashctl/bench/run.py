@@ -41,7 +41,10 @@ def run_load(
     with tempfile.TemporaryFile() as bodies, contextlib.ExitStack() as stack:
         places = _write_bodies(bodies, [*warmup, *requests], spec)
         configs = worker_configs(spec, places, warmups=len(warmup), bodies_fd=bodies.fileno())
-        workers = [stack.enter_context(WorkerProcess(config, bodies.fileno())) for config in configs]
+        workers = [
+            stack.enter_context(WorkerProcess(number, config, bodies.fileno()))
+            for number, config in enumerate(configs)
+        ]
         parts = _Run(workers, len(requests), notify).run()
     return merged(parts, [r.id for r in requests], first_index=len(warmup))
 

@@ -18,6 +18,14 @@ _CHECK_EVERY = 100
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
 _CONTENT = re.compile(rb'"delta":\{(?:"role":(?:null|"assistant"),)?"content":"[^"]')
 NUMBER = re.compile(rb"\s*(\d+)")
+_SAYING = (
+    b'"reasoning_content":"',
+    b'"reasoning":"',
+    b'"tool_calls":[',
+    b'"usage":{',
+    b'"sglext"',
+    b'"error"',
+)
 DONE = b"[DONE]"
 _decode = json.JSONDecoder().decode  # json.loads guesses the encoding first
 
@@ -68,7 +76,8 @@ class ChatReader:
             if not self._plain:
                 self._keep(payload)
         elif not (self._scan and self._learn(payload)):
-            self._parsed(at_s, payload)
+            if not (self._scan and _is_empty(payload)):
+                self._parsed(at_s, payload)
         else:
             tally.chunk(at_s)
             self._last = payload
@@ -188,6 +197,15 @@ class ChatReader:
         reason = first_choice(found).get("finish_reason")
         if isinstance(reason, str):
             self._tally.finish_reason = reason
+
+
+def _is_empty(payload: bytes) -> bool:
+    """Whether a chunk says nothing: the one with the role and no text that begins a stream."""
+    return (
+        b'"content":""' in payload
+        and b'"finish_reason":null' in payload
+        and not any(word in payload for word in _SAYING)
+    )
 
 
 def error_text(error: object) -> str:

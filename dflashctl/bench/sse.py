@@ -8,25 +8,21 @@ _BOM = b"\xef\xbb\xbf"
 class Events:
     """Collects bytes and gives whole events; LF, CR LF and CR line ends, comments and other fields included."""
 
-    __slots__ = ("_carry", "_started", "comments")
+    __slots__ = ("_carry", "comments")
 
     def __init__(self) -> None:
         self._carry = b""
-        self._started = False
         self.comments = 0  # keep-alives
 
     @property
     def between(self) -> bool:
         """Whether the next byte begins an event."""
-        return self._started and not self._carry
+        return not self._carry
 
     def feed(self, body: bytes) -> list[bytes]:
         """The payloads that became whole, in order; UTF-8 is never cut, since an event is whole."""
         if self._carry:
             body, self._carry = self._carry + body, b""
-        if not self._started:
-            self._started = True
-            body = body.removeprefix(_BOM)
         if b"\r" in body:
             body = self._plain_line_ends(body)
         parts = body.split(b"\n\n")
@@ -56,7 +52,7 @@ class Events:
     def _from_lines(self, event: bytes) -> bytes | None:
         """The data lines of an event of several lines, joined; None for comments and other fields alone."""
         data: list[bytes] = []
-        for line in event.split(b"\n"):
+        for line in event.removeprefix(_BOM).split(b"\n"):
             name, _, value = line.partition(b":")
             if name == b"data":
                 data.append(value.removeprefix(b" "))

@@ -17,7 +17,11 @@ from dflashctl.core.bench_record import RequestError, RequestRecord, SpecCounts
 
 
 def turn(tokens, steps, accepted=None, histogram=(), **more):
-    spec = None if steps is None else SpecCounts(verify_steps=steps, accepted_drafts=accepted, histogram=histogram)
+    spec = (
+        None
+        if steps is None
+        else SpecCounts(verify_steps=steps, accepted_drafts=accepted, histogram=histogram)
+    )
     return RequestRecord(id="r", intended_s=0.0, completion_tokens=tokens, spec=spec, **more)
 
 

@@ -28,17 +28,27 @@ def record(start=0.0, first=0.2, last=1.2, tokens=11, chunks=11, **more):
     fields = {
         "id": "r", "intended_s": start, "sent_s": start, "first_s": start + first, "last_s": start + last,
         "end_s": start + last, "completion_tokens": tokens, "chunks": chunks, "tokens_first_chunk": 1,
-        "gaps_s": [(last - first) / (chunks - 1)] * (chunks - 1), "finish_reason": "stop",
+        "gaps_s": [(last - first) / max(1, chunks - 1)] * (chunks - 1), "finish_reason": "stop",
     }  # fmt: skip
     return RequestRecord(**{**fields, **more})
 
 
 def test_the_summary_has_the_keys_that_scripts_rely_on():
     spec = SpecCounts(verify_steps=2, accepted_drafts=9, histogram=(0, 1, 1))
-    found = summarise([record(spec=spec)], None, labels=RunLabels(dataset="gsm8k", block_size=8), client=HEALTH)
+    found = summarise(
+        [record(spec=spec)], None, labels=RunLabels(dataset="gsm8k", block_size=8), client=HEALTH
+    )
     data = to_json(found)
     assert set(data) >= KEYS
-    assert set(data["accept_length"]) >= {"mean", "pooled", "completion_weighted", "p10", "p50", "p90", "histogram"}
+    assert set(data["accept_length"]) >= {
+        "mean",
+        "pooled",
+        "completion_weighted",
+        "p10",
+        "p50",
+        "p90",
+        "histogram",
+    }
     assert set(data["per_request_tokens_per_s"]) >= {"p50", "p99"}
     for name in ("ttft_ms", "tpot_ms", "itl_ms", "e2e_ms"):
         assert set(data[name]) == {"mean", "p50", "p90", "p95", "p99"}

@@ -10,9 +10,12 @@ import pytest
 from dflashctl.core import stats
 
 
+DRAW = random.Random
+
+
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9, 0.99, 1.0])
 def test_percentile_is_numpys_linear(share):
-    samples = sorted(random.Random(1).uniform(0, 9) for _ in range(37))
+    samples = sorted(DRAW(1).uniform(0, 9) for _ in range(37))
     assert stats.percentile(samples, share) == pytest.approx(np.percentile(samples, share * 100))
 
 
@@ -46,7 +49,7 @@ MAKERS = {
 @pytest.mark.parametrize("name", MAKERS)
 def test_intervals_cover_the_true_value_about_19_times_in_20(name):
     make, draw, true = MAKERS[name]
-    random_ = random.Random(5)
+    random_ = DRAW(5)
     hits = 0
     for _ in range(200):
         interval = make([draw(random_) for _ in range(80)])

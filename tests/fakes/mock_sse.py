@@ -9,6 +9,7 @@ command line gives the defaults, for clients that cannot say. GET /truth returns
 from __future__ import annotations
 
 import argparse
+import contextlib
 import heapq
 import json
 import select
@@ -19,7 +20,12 @@ import time
 from dataclasses import dataclass, field, fields, replace
 from itertools import count
 
-SPEC_KEYS = ("spec_verify_ct", "spec_num_correct_drafts", "spec_num_proposed_drafts", "spec_correct_drafts_histogram")
+SPEC_KEYS = (
+    "spec_verify_ct",
+    "spec_num_correct_drafts",
+    "spec_num_proposed_drafts",
+    "spec_correct_drafts_histogram",
+)
 
 
 @dataclass
@@ -155,7 +161,7 @@ class Frames:
         }  # fmt: skip
         if finish is not None and wish.sglext:
             meta.update(wish.spec())
-        text, ids = (wish.text * (i + 1), total) if wish.cumulative else (wish.text, tokens)
+        text, ids = (wish.text * (i + 1), total) if wish.cumulative else (wish.text if tokens else "", tokens)
         return {"text": text, "output_ids": [7] * ids, "meta_info": meta}
 
     def tail(self, total: int) -> bytes:
@@ -167,7 +173,9 @@ class Frames:
             if not wish.late_finish and wish.finish:
                 out += self.event(self.chunk({"content": None}, wish.finish))
             if self.wants_spec and wish.sglext:
-                out += self.event({**self.base(), "choices": [], "sglext": {"spec_tokens_details": wish.spec()}})
+                out += self.event(
+                    {**self.base(), "choices": [], "sglext": {"spec_tokens_details": wish.spec()}}
+                )
             if self.wants_usage and wish.usage != "none":
                 out += self.event({**self.base(), "choices": [], "usage": self.usage(total)})
         if wish.done_event:
@@ -191,7 +199,11 @@ class Frames:
 def whole_answer(wish: Wish, body: dict[str, object], api: str) -> dict[str, object]:
     total = sum(wish.counts())
     text = wish.text * len(wish.counts())
-    meta = {"prompt_tokens": wish.prompt_tokens, "completion_tokens": total, "finish_reason": {"type": wish.finish}}
+    meta = {
+        "prompt_tokens": wish.prompt_tokens,
+        "completion_tokens": total,
+        "finish_reason": {"type": wish.finish},
+    }
     meta.update(wish.spec() if wish.sglext else {})
     if api == "generate":
         return {"text": text, "output_ids": [7] * total, "meta_info": meta}
@@ -223,7 +235,7 @@ class MockServer:
     def __init__(self, defaults: Wish | None = None, *, port: int = 0, silent_truth: bool = False) -> None:
         self.defaults = defaults or Wish()
         self.listener = socket.create_server(("127.0.0.1", port), backlog=2048)
-        self.listener.setblocking(False)
+        self.listener.settimeout(0)
         self.port = self.listener.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
         self.truth: list[dict[str, object]] = []
@@ -251,7 +263,7 @@ class MockServer:
         self._waker.send(b"x")
         self._thread.join()
 
-    def __enter__(self) -> MockServer:
+    def __enter__(self) -> MockServer:  # noqa: PYI034
         return self.start()
 
     def __exit__(self, *_: object) -> None:
@@ -301,7 +313,7 @@ class MockServer:
                 sock, _ = self.listener.accept()
             except BlockingIOError:
                 return
-            sock.setblocking(False)
+            sock.settimeout(0)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self.accepted += 1
             self._connections[sock.fileno()] = Connection(sock)
@@ -347,14 +359,23 @@ class MockServer:
         api = "generate" if path.endswith(b"/generate") else "chat"
         wish = self.defaults
         if "mock" in body:
-            wish = replace(wish, **{f.name: body["mock"][f.name] for f in fields_of() if f.name in body["mock"]})
+            wish = replace(
+                wish, **{f.name: body["mock"][f.name] for f in fields_of() if f.name in body["mock"]}
+            )
         if not self._silent:
             self.requests.append({"path": path.decode(), "body": body, "fields": fields})
         self._begin(connection, now, wish, body, api)
 
-    def _begin(self, connection: Connection, now: float, wish: Wish, body: dict[str, object], api: str) -> None:
+    def _begin(
+        self, connection: Connection, now: float, wish: Wish, body: dict[str, object], api: str
+    ) -> None:
         connection.wish, connection.sends, connection.content, connection.next = wish, [], 0, 0
-        connection.truth = {"id": wish.id, "received_s": now, "sends": connection.sends, "tokens": wish.counts()}
+        connection.truth = {
+            "id": wish.id,
+            "received_s": now,
+            "sends": connection.sends,
+            "tokens": wish.counts(),
+        }
         self.truth.append(connection.truth)
         if wish.close_silently:
             self._drop(connection)
@@ -473,18 +494,24 @@ class MockServer:
             self.truth.clear()
             return "{}", "application/json"
         if path.endswith("server_info"):
-            info = {"version": self.version, "internal_states": [{"avg_spec_accept_length": 1.0}], **self.environment}
+            info = {
+                "version": self.version,
+                "internal_states": [{"avg_spec_accept_length": 1.0}],
+                **self.environment,
+            }
             return json.dumps(info), "application/json"
         if path.endswith("metrics"):
             return self._metrics(), "text/plain"
         if path.endswith("models"):
-            return json.dumps({"object": "list", "data": [{"id": "default", "object": "model"}]}), "application/json"
+            return json.dumps(
+                {"object": "list", "data": [{"id": "default", "object": "model"}]}
+            ), "application/json"
         return "{}", "application/json"
 
     def _metrics(self) -> str:
         return (
             f'sglang:generation_tokens_total{{is_streaming="true"}} {self.generated_tokens}\n'
-            f"sglang:spec_verify_calls_total{{x=\"y\"}} {self.verify_calls}\n"
+            f'sglang:spec_verify_calls_total{{x="y"}} {self.verify_calls}\n'
         )
 
 
@@ -503,10 +530,8 @@ def main() -> None:
     wish = Wish(ttft_ms=options.ttft_ms, gap_ms=options.gap_ms, chunks=options.chunks, group=options.group)
     server = MockServer(wish, port=options.port, silent_truth=True)
     print(server.port, flush=True)
-    try:
+    with contextlib.suppress(KeyboardInterrupt):
         server.serve()
-    except KeyboardInterrupt:
-        pass
 
 
 if __name__ == "__main__":

@@ -1,0 +1,265 @@
+/* The mock server of tests/fakes/mock_sse.py for speed alone: one kind of answer, true send times logged.
+ *
+ *   cc -O2 -o mock_sse_fast mock_sse_fast.c && ./mock_sse_fast TTFT_MS GAP_MS CHUNKS GROUP
+ *
+ * Prints its port. Every POST is answered by a chat stream of CHUNKS content chunks, GROUP of them in a write, on
+ * kept-alive connections. GET /truth: {"ttft": [p50, p99], "itl": ..., "tpot": ...} in ms; other GETs: {}. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MAX_FD 8192
+#define IN_BYTES 65536
+
+typedef struct {
+    char in[IN_BYTES];
+    int in_len, active, part, write_count;
+    size_t written; /* bytes of the current write that are out */
+    double received;
+    double *sent; /* when each content write went out */
+} conn;
+
+typedef struct { double at; int fd; } due_t;
+
+static conn *conns[MAX_FD];
+static due_t heap[MAX_FD * 2];
+static int heap_len, chunks, group, writes, epoll_fd;
+static double ttft, gap;
+static char *first_write, *full_write, *last_write, *tail;
+static size_t first_len, full_len, last_len, tail_len;
+static double *truth_ttft, *truth_itl, *truth_tpot;
+static size_t ttft_n, itl_n, tpot_n, ttft_cap, itl_cap, tpot_cap;
+
+static double now_s(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec + t.tv_nsec * 1e-9;
+}
+
+static void push(double at, int fd) {
+    int i = heap_len++;
+    while (i && heap[(i - 1) / 2].at > at) { heap[i] = heap[(i - 1) / 2]; i = (i - 1) / 2; }
+    heap[i] = (due_t){at, fd};
+}
+
+static due_t pop(void) {
+    due_t top = heap[0], last = heap[--heap_len];
+    int i = 0, c;
+    while ((c = 2 * i + 1) < heap_len) {
+        if (c + 1 < heap_len && heap[c + 1].at < heap[c].at) c++;
+        if (heap[c].at >= last.at) break;
+        heap[i] = heap[c];
+        i = c;
+    }
+    heap[i] = last;
+    return top;
+}
+
+static void note(double **list, size_t *n, size_t *cap, double value) {
+    if (*n == *cap) *list = realloc(*list, (*cap = *cap ? *cap * 2 : 4096) * sizeof(double));
+    (*list)[(*n)++] = value;
+}
+
+static char *event(const char *delta, const char *finish, int times, size_t *len) {
+    char one[1024], framed[1200];
+    int n = snprintf(one, sizeof one,
+        "data: {\"id\":\"84ec04f79122433093cf65521686d5c3\",\"object\":\"chat.completion.chunk\","
+        "\"created\":1796002660,\"model\":\"default\",\"choices\":[{\"index\":0,\"delta\":%s,\"logprobs\":null,"
+        "\"finish_reason\":%s,\"matched_stop\":null}],\"usage\":null}\n\n", delta, finish);
+    int m = snprintf(framed, sizeof framed, "%x\r\n%s\r\n", n, one);
+    char *out = malloc((size_t)m * (times ? times : 1) + 1);
+    for (int i = 0; i < times; i++) memcpy(out + (size_t)i * m, framed, m);
+    *len = (size_t)m * times;
+    return out;
+}
+
+static void build(void) {
+    const char *content = "{\"role\":null,\"content\":\"tok \",\"reasoning_content\":null,\"tool_calls\":null}";
+    size_t head_len, role_len, finish_len;
+    const char *head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\n"
+                       "Transfer-Encoding: chunked\r\n\r\n";
+    char *role = event("{\"role\":\"assistant\",\"content\":\"\"}", "null", 1, &role_len);
+    char *finish = event("{\"content\":null}", "\"stop\"", 1, &finish_len);
+    char usage[400], done[32];
+    head_len = strlen(head);
+    first_write = malloc(first_len = head_len + role_len);
+    memcpy(first_write, head, head_len);
+    memcpy(first_write + head_len, role, role_len);
+    writes = (chunks + group - 1) / group;
+    full_write = event(content, "null", group, &full_len);
+    last_write = event(content, "null", chunks - (writes - 1) * group, &last_len);
+    int n = snprintf(usage, sizeof usage,
+        "data: {\"id\":\"8\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"default\",\"choices\":[],"
+        "\"usage\":{\"prompt_tokens\":16,\"total_tokens\":%d,\"completion_tokens\":%d}}\n\n", chunks + 16, chunks);
+    int d = snprintf(done, sizeof done, "data: [DONE]\n\n");
+    tail = malloc(finish_len + 600);
+    memcpy(tail, finish, finish_len);
+    tail_len = finish_len + sprintf(tail + finish_len, "%x\r\n%s\r\n%x\r\n%s\r\n0\r\n\r\n", n, usage, d, done);
+}
+
+static void drop(int fd) {
+    conns[fd]->active = 0;
+    conns[fd]->in_len = -1;
+    close(fd);
+}
+
+/* Part 0: head and role chunk at once; 1..writes: content; writes + 1: the end. */
+static const char *part_of(int part, size_t *len) {
+    if (part == 0) return *len = first_len, first_write;
+    if (part > writes) return *len = tail_len, tail;
+    return part == writes ? (*len = last_len, last_write) : (*len = full_len, full_write);
+}
+
+static void finished(conn *c) {
+    note(&truth_ttft, &ttft_n, &ttft_cap, c->sent[0] - c->received);
+    for (int i = 1; i < writes; i++) {
+        note(&truth_itl, &itl_n, &itl_cap, c->sent[i] - c->sent[i - 1]);
+        if (group > 1) for (int k = 1; k < group; k++) note(&truth_itl, &itl_n, &itl_cap, 0.0);
+    }
+    if (chunks > 1) note(&truth_tpot, &tpot_n, &tpot_cap, (c->sent[writes - 1] - c->sent[0]) / (chunks - 1));
+    c->active = 0;
+}
+
+/* Send from the current part on for as long as parts are due and the socket takes them. */
+static void advance(int fd) {
+    conn *c = conns[fd];
+    while (c->active) {
+        size_t len;
+        const char *data = part_of(c->part, &len);
+        double now = now_s();
+        if (c->part >= 1 && c->part <= writes && !c->written) {
+            double at = c->received + ttft + gap * (c->part - 1);
+            if (at > now) { push(at, fd); return; }
+            c->sent[c->part - 1] = now;
+        }
+        ssize_t n = send(fd, data + c->written, len - c->written, MSG_NOSIGNAL);
+        if (n < 0) {
+            if (errno != EAGAIN) { drop(fd); return; }
+            n = 0;
+        }
+        c->written += n;
+        if (c->written < len) {
+            struct epoll_event e = {.events = EPOLLIN | EPOLLOUT, .data.fd = fd};
+            epoll_ctl(epoll_fd, EPOLL_CTL_MOD, fd, &e);
+            return;
+        }
+        c->written = 0;
+        if (c->part++ > writes) finished(c);
+    }
+}
+
+static int compare(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+static int print_pair(char *out, const char *name, double *list, size_t n) {
+    if (!n) return sprintf(out, "\"%s\": [0, 0], ", name);
+    qsort(list, n, sizeof(double), compare);
+    return sprintf(out, "\"%s\": [%.6f, %.6f], ", name, list[n / 2] * 1e3, list[(size_t)(n * 0.99)] * 1e3);
+}
+
+static void answer_get(int fd, int is_truth) {
+    char body[512] = "{}", out[1024];
+    if (is_truth) {
+        int n = sprintf(body, "{");
+        n += print_pair(body + n, "ttft", truth_ttft, ttft_n);
+        n += print_pair(body + n, "itl", truth_itl, itl_n);
+        n += print_pair(body + n, "tpot", truth_tpot, tpot_n);
+        sprintf(body + n, "\"requests\": %zu}", ttft_n);
+    }
+    int n = sprintf(out, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
+                    strlen(body), body);
+    if (send(fd, out, n, MSG_NOSIGNAL) < 0) drop(fd);
+}
+
+static void take(int fd) {
+    conn *c = conns[fd];
+    ssize_t n = recv(fd, c->in + c->in_len, IN_BYTES - 1 - c->in_len, 0);
+    if (n <= 0) { if (n == 0 || errno != EAGAIN) drop(fd); return; }
+    c->in_len += n;
+    c->in[c->in_len] = 0;
+    char *end = strstr(c->in, "\r\n\r\n");
+    if (!end) return;
+    char *field = strcasestr(c->in, "content-length:");
+    long size = field && field < end ? atol(field + 15) : 0;
+    if (c->in_len < end + 4 - c->in + size) return;
+    c->in_len = 0;
+    if (!strncmp(c->in, "GET", 3)) { answer_get(fd, !!strstr(c->in, "/truth")); return; }
+    c->received = now_s();
+    c->part = 0;
+    c->written = 0;
+    c->active = 1;
+    if (!c->sent) c->sent = malloc(sizeof(double) * writes);
+    advance(fd);
+}
+
+static void accept_all(int listener) {
+    int fd;
+    while ((fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK)) >= 0) {
+        int one = 1;
+        if (fd >= MAX_FD) { close(fd); continue; }
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+        if (!conns[fd]) conns[fd] = calloc(1, sizeof(conn));
+        conns[fd]->in_len = 0;
+        struct epoll_event e = {.events = EPOLLIN, .data.fd = fd};
+        epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &e);
+    }
+}
+
+static void wait_for(double seconds, int *timeout_ms) {
+    *timeout_ms = seconds < 0 ? 0 : (int)(seconds * 1000);
+    if (seconds > 0 && seconds < 0.001) {
+        fd_set set;
+        struct timeval t = {0, (long)(seconds * 1e6)};
+        FD_ZERO(&set);
+        FD_SET(epoll_fd, &set);
+        select(epoll_fd + 1, &set, NULL, NULL, &t);
+    }
+}
+
+int main(int argc, char **argv) {
+    if (argc != 5) return 2;
+    ttft = atof(argv[1]) / 1e3;
+    gap = atof(argv[2]) / 1e3;
+    chunks = atoi(argv[3]);
+    group = atoi(argv[4]);
+    epoll_fd = epoll_create1(0);
+    build();
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof a;
+    if (bind(listener, (void *)&a, sizeof a) || listen(listener, 4096)) return 1;
+    getsockname(listener, (void *)&a, &len);
+    printf("%d\n", ntohs(a.sin_port));
+    fflush(stdout);
+    struct epoll_event e = {.events = EPOLLIN, .data.fd = listener}, events[256];
+    epoll_ctl(epoll_fd, EPOLL_CTL_ADD, listener, &e);
+    for (;;) {
+        int timeout = 100;
+        if (heap_len) wait_for(heap[0].at - now_s(), &timeout);
+        int n = epoll_wait(epoll_fd, events, 256, timeout);
+        for (int i = 0; i < n; i++) {
+            int fd = events[i].data.fd;
+            if (fd == listener) { accept_all(listener); continue; }
+            if (events[i].events & EPOLLOUT) {
+                struct epoll_event in = {.events = EPOLLIN, .data.fd = fd};
+                epoll_ctl(epoll_fd, EPOLL_CTL_MOD, fd, &in);
+                advance(fd);
+            }
+            if (events[i].events & ~EPOLLOUT) take(fd);
+        }
+        double now = now_s();
+        for (int k = 0; k < 64 && heap_len && heap[0].at <= now; k++) advance(pop().fd);
+    }
+}
