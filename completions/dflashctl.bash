@@ -21,8 +21,9 @@ _dflashctl() {
     "doctor") words="--profile -p --deep --save-machine --watch -w --verbose -v --set --block-size --window-size --gpus --host --port --engine-version --python --name --runtime --image --offline --machine --json --help"; kind="profiles" ;;
     "fetch") words="--profile -p --plan --verify --repair --offline --files --accept-code --token-fd --send-token-to --set --json --help"; kind="profiles" ;;
     "smoke") words="--url --quick --only --against-no-spec --against --reference --save-reference --profile -p --near-tie --timeout --api-key-env --json --help"; kind="instances" ;;
-    "bench") words="compare --url --profile -p --workload -w --prompts --count --max-tokens --sampling --temperature --top-p --thinking/--no-thinking --ignore-eos --input-tokens --prefix-tokens --groups --seed --api --tokenizer --offline --concurrency -c --rate --warm-up --flush-cache/--keep-cache --processes --timeout --max-duration --sweep --baseline/--no-baseline --speculation/--no-speculation --min-accept-length --against --max-regression --expect/--no-expect --expect-tolerance --slo-ttft-ms --slo-tpot-ms --slo-e2e-ms --allow-slow-client --output -o --records --csv --jsonl --api-key-env --json --help"; kind="instances" ;;
+    "bench") words="compare report --url --profile -p --workload -w --prompts --count --max-tokens --sampling --temperature --top-p --thinking/--no-thinking --ignore-eos --input-tokens --prefix-tokens --groups --seed --api --tokenizer --offline --concurrency -c --rate --warm-up --flush-cache/--keep-cache --processes --timeout --max-duration --sweep --baseline/--no-baseline --speculation/--no-speculation --min-accept-length --against --max-regression --expect/--no-expect --expect-tolerance --slo-ttft-ms --slo-tpot-ms --slo-e2e-ms --allow-slow-client --output -o --records --csv --jsonl --api-key-env --json --help"; kind="instances" ;;
     "bench compare") words="--allow-unlike --max-regression --json --help"; kind="" ;;
+    "bench report") words="--output -o --png --title --json --help"; kind="" ;;
     "profile") words="list show validate explain diff new schema --help"; kind="" ;;
     "profile list") words="--json --help"; kind="" ;;
     "profile show") words="--json --help"; kind="profiles" ;;
@@ -62,6 +63,7 @@ _dflashctl() {
     --only) kind=""; value=1 ;;
     --output) kind="files"; value=1 ;;
     --phase) kind=""; value=1 ;;
+    --png) kind="files"; value=1 ;;
     --port) kind=""; value=1 ;;
     --prefix-tokens) kind=""; value=1 ;;
     --processes) kind=""; value=1 ;;
@@ -85,6 +87,7 @@ _dflashctl() {
     --temperature) kind=""; value=1 ;;
     --thinking/--no-thinking) kind=""; value=1 ;;
     --timeout) kind=""; value=1 ;;
+    --title) kind=""; value=1 ;;
     --token-fd) kind=""; value=1 ;;
     --tokenizer) kind="files"; value=1 ;;
     --top-p) kind=""; value=1 ;;

@@ -203,3 +203,21 @@ def bench_compare(
     from dflashctl.commands.bench_compare import bench_compare as run
 
     return run(ctx.obj.env, a, b, allow_unlike=allow_unlike, max_regression=max_regression)
+
+
+def bench_report(
+    ctx: typer.Context,
+    files: Annotated[list[str], typer.Argument(metavar="RUN...", help="Result files.")],
+    *,
+    output: Annotated[str | None, typer.Option("--output", "-o", metavar="FILE", help="Default: dflashctl-report.html.")] = None,
+    png: Annotated[str | None, typer.Option("--png", metavar="FILE", help="The charts as a picture, too.")] = None,
+    title: Annotated[str | None, typer.Option("--title", metavar="TEXT", help="The heading.")] = None,
+    json: o.Json = False,
+) -> object:
+    """Make one self-contained HTML page with charts of results.
+
+    Example: dflashctl bench report run.json -o report.html
+    """
+    from dflashctl.commands.bench_report import bench_report as run
+
+    return run(ctx.obj.env, tuple(files), output=output, png=png, title=title)

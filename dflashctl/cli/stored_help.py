@@ -214,6 +214,7 @@ Examples:
 
 Commands:
   compare  Compare two results, with intervals; unlike settings are refused or marked.
+  report   Make one self-contained HTML page with charts of results.
 
 Argument:
   [NAME]  The instance; may be left out when there is one.
@@ -295,6 +296,24 @@ Options:
   --max-regression SHARE  Exit 1 when B is worse by more: 0.05.
   --json                  Print one JSON object on standard output.
   -h, --help              Show this text.
+""",
+    "bench report": """\
+Usage: dflashctl bench report [OPTIONS] RUN...
+
+Make one self-contained HTML page with charts of results.
+
+Examples:
+  dflashctl bench report run.json -o report.html
+
+Argument:
+  RUN...  Result files.
+
+Options:
+  -o, --output FILE  Default: dflashctl-report.html.
+  --png FILE         The charts as a picture, too.
+  --title TEXT       The heading.
+  --json             Print one JSON object on standard output.
+  -h, --help         Show this text.
 """,
     "profile": """\
 Usage: dflashctl profile COMMAND [OPTIONS]

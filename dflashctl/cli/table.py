@@ -27,6 +27,7 @@ ENTRIES = (
     Entry("smoke", "measure", "smoke"),
     Entry("bench", "measure", "bench"),
     Entry("bench compare", "measure", "bench_compare"),
+    Entry("bench report", "measure", "bench_report"),
     Entry("profile list", "profile", "list_"),
     Entry("profile show", "profile", "show"),
     Entry("profile validate", "profile", "validate"),

@@ -77,7 +77,7 @@ _LOOPBACK = "127.0.0.1,localhost,::1"
 
 
 def child_environment(
-    ours: Mapping[str, str], planned: Iterable[tuple[str, str]], *, temporary: str, gpus: tuple[str, ...] = ()
+    ours: Mapping[str, str], planned: Iterable[tuple[str, str]], *, temporary: str
 ) -> dict[str, str]:
     """The server's environment: the allowed part of `ours`, our defaults, then the plan's, which wins.
 
@@ -88,8 +88,6 @@ def child_environment(
     if any(name.lower().endswith("_proxy") for name in env):
         past = env.get("no_proxy") or env.get("NO_PROXY") or ""
         env["no_proxy"] = env["NO_PROXY"] = f"{past},{_LOOPBACK}".lstrip(",")
-    if gpus:
-        env["CUDA_VISIBLE_DEVICES"] = ",".join(gpus)
     env |= dict(planned)
     return {name: value for name, value in env.items() if name not in SECRETS}
 

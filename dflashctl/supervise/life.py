@@ -101,7 +101,7 @@ def prepare(
     if secret is not None:
         plan = replace(plan, argv=(*plan.argv, "--config", str(secret)))
     try:
-        env = child_environment(environ, plan.env, temporary=str(temporary), gpus=plan.gpus)
+        env = child_environment(environ, plan.env, temporary=str(temporary))
         handle = launcher.prepare(plan, env, runtime)
     except BaseException:
         if secret is not None:
