@@ -125,7 +125,7 @@ def gpu_power(axes: Axes, files: tuple[RunFile, ...]) -> bool:
 
 
 def gpu_clock(axes: Axes, files: tuple[RunFile, ...]) -> bool:
-    return _timeline(axes, series.gpu_lines(files, "clock_sm_mhz"), "SM clock in MHz")
+    return _timeline(axes, series.gpu_lines(files, "clock_sm_mhz"), "SM clock in MHz", from_zero=False)
 
 
 CHARTS: tuple[tuple[str, Chart], ...] = (
@@ -261,11 +261,13 @@ def _ecdf(axes: Axes, lines: tuple[series.Line, ...], label: str, *, logarithmic
     return bool(lines)
 
 
-def _timeline(axes: Axes, lines: tuple[series.Line, ...], label: str) -> bool:
+def _timeline(axes: Axes, lines: tuple[series.Line, ...], label: str, *, from_zero: bool = True) -> bool:
     _draw(axes, lines, marks=False)
     axes.set_xlabel("seconds, runs one after the other")
     axes.set_ylabel(label)
-    axes.set_ylim(bottom=0)
+    axes.margins(y=0.1)
+    if from_zero:
+        axes.set_ylim(bottom=0)
     return bool(lines)
 
 

@@ -50,7 +50,7 @@ def accept_bars(files: tuple[RunFile, ...]) -> tuple[Bar, ...]:
     """Accept length by data set and block size, at the lowest concurrency that was measured."""
     chosen: dict[tuple[str, str], RunView] = {}
     for prefix, run in all_runs(files):
-        if run.accept_length is None:
+        if run.accept_length is None or run.setting.speculation is False:
             continue
         key = (run.setting.dataset, prefix + server_of(run))
         if key not in chosen or _load(run) < _load(chosen[key]):

@@ -1,0 +1,96 @@
+"""Comparing: intervals that know a change from noise, and refusals of what is unlike."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from dflashctl.core.bench_compare import Change, compare, regressions
+from dflashctl.core.bench_setting import ModelIdentity
+from tests.bench_report.made_runs import ORIGIN, record, run, run_file, spread
+
+
+def changes(a, b, **options):
+    (pair,) = compare(a, b, **options).pairs
+    return pair, {change.metric: change for change in pair.changes}
+
+
+def test_equal_runs_show_no_change():
+    pair, found = changes(run_file(spread(20)), run_file(spread(20)))
+    assert pair.refusals == ()
+    assert pair.paired
+    assert found["accept_length.mean"].relative == 0
+    assert found["accept_length.mean"].change is Change.SAME
+
+
+def test_a_real_loss_is_worse_and_over_the_limit():
+    a, b = run_file(spread(20)), run_file(spread(24))
+    _, found = changes(a, b)
+    loss = found["accept_length.mean"]
+    assert loss.change is Change.WORSE
+    assert loss.interval.high < 0
+    assert loss.relative == pytest.approx(-1 / 6, abs=0.02)
+    assert any("accept_length.mean" in told for told in regressions(compare(a, b), 0.05))
+    assert not any("accept_length.mean" in told for told in regressions(compare(a, b), 0.30))
+
+
+def test_lower_latency_is_better():
+    slow = run_file(run([record(i, ttft_s=0.2 + 0.001 * (i % 7)) for i in range(40)]))
+    fast = run_file(run([record(i, ttft_s=0.1 + 0.001 * (i % 7)) for i in range(40)]))
+    _, found = changes(slow, fast)
+    assert found["ttft_ms.p50"].change is Change.BETTER
+    assert found["ttft_ms.p50"].loss < 0
+
+
+def test_noise_is_no_regression():
+    a = run_file(run([record(i, steps=20 + (i * 7) % 11) for i in range(30)]))
+    b = run_file(run([record(i, steps=20 + (i * 5 + 3) % 11) for i in range(30)]))
+    assert not any("accept" in told for told in regressions(compare(a, b), 0.0))
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        ({"prompts_hash": "other"}, "prompts hash"),
+        ({"max_tokens": 200}, "max tokens: 4096 and 200"),
+        ({"temperature": 1.0}, "temperature"),
+        ({"thinking": False}, "thinking"),
+        ({"api": "generate"}, "api"),
+        ({"ignore_eos": True}, "ignore eos"),
+        ({"cache_flushed": True}, "cache"),
+    ],
+)
+def test_unlike_settings_are_refused_unless_allowed(change, word):
+    a, b = run_file(spread(20)), run_file(spread(20, **change))
+    pair, found = changes(a, b)
+    assert word in pair.refusals[0]
+    assert found == {}
+    allowed, found = changes(a, b, allow_unlike=True)
+    assert allowed.refusals
+    assert found
+
+
+def test_another_target_commit_is_refused_and_another_engine_is_told():
+    other = replace(
+        ORIGIN, target=ModelIdentity(name="moonshotai/Kimi-K3", revision="3" * 40), engine_version="0.5.22"
+    )
+    pair, _ = changes(run_file(spread(20)), run_file(spread(20), origin=other))
+    assert "target commit" in pair.refusals[0]
+    flags = replace(ORIGIN, engine_version="0.5.22", flags=(("tp_size", "4"),))
+    pair, found = changes(run_file(spread(20)), run_file(spread(20), origin=flags))
+    assert pair.refusals == ()
+    assert found
+    assert any("0.5.22" in note for note in pair.notes)
+    assert any("tp_size: 8 and 4" in note for note in pair.notes)
+
+
+def test_runs_without_a_partner_are_named():
+    comparison = compare(run_file(spread(20), spread(20, concurrency=8)), run_file(spread(20)))
+    assert comparison.only_a == ("gsm8k, block 8, c8",)
+
+
+def test_block_sizes_can_be_compared_where_each_file_has_one():
+    (pair,) = compare(run_file(spread(20)), run_file(spread(15, block_size=16))).pairs
+    assert pair.label == "gsm8k, block 8, c1 → gsm8k, block 16, c1"
+    assert pair.changes[0].change is Change.BETTER

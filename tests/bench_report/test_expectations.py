@@ -1,0 +1,113 @@
+"""Published figures beside measured ones: which speak of a run, and what the verdict is."""
+
+from __future__ import annotations
+
+import pytest
+
+from dflashctl.core.bench_gates import client_findings, error_findings, gate_findings
+from dflashctl.core.bench_options import Gates
+from dflashctl.core.expectations import FigureVerdict, expectations
+from dflashctl.core.findings import Severity
+from dflashctl.core.profile import Expect, Figure, Sampling
+from tests.bench_report.made_runs import record, run, spread
+
+AS_PUBLISHED = Sampling(temperature=0.0, top_p=1.0, max_tokens=4096, thinking=True)
+
+
+def expect(value: float, **changes) -> Expect:
+    figure = Figure(metric="accept_length", dataset="gsm8k", value=value, block_size=8, concurrency=1)
+    return Expect(sampling=changes.pop("sampling", AS_PUBLISHED), figures=(figure,))
+
+
+@pytest.mark.parametrize(
+    ("published", "verdict"),
+    [
+        (6.0, FigureVerdict.REPRODUCED),
+        (6.1, FigureVerdict.REPRODUCED),
+        (7.0, FigureVerdict.BELOW),
+        (5.0, FigureVerdict.ABOVE),
+    ],
+)
+def test_verdict(published, verdict):
+    measured = spread(20)
+    (found,) = expectations(expect(published), measured.summary, measured.setting)
+    assert found.verdict is verdict, found
+    assert found.interval is not None
+    assert found.interval.low <= found.measured <= found.interval.high
+
+
+@pytest.mark.parametrize(
+    ("sampling", "word"),
+    [
+        (Sampling(temperature=1.0, max_tokens=4096, thinking=True), "temperature"),
+        (Sampling(max_tokens=200, thinking=True), "max_tokens 4096, published 200"),
+        (Sampling(max_tokens=4096, thinking=False), "thinking"),
+    ],
+)
+def test_another_setting_is_not_judged(sampling, word):
+    measured = spread(20)
+    (found,) = expectations(expect(9.0, sampling=sampling), measured.summary, measured.setting)
+    assert found.verdict is FigureVerdict.UNLIKE
+    assert word in found.why
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"dataset": "mbpp"}, {"block_size": 16}, {"concurrency": 8}, {"speculation": False}],
+)
+def test_a_figure_speaks_only_of_its_own_setting(changes):
+    measured = spread(20, **changes)
+    assert expectations(expect(6.0), measured.summary, measured.setting) == ()
+
+
+def test_other_figures_find_their_measurement():
+    measured = spread(20)
+    rate, peak = measured.summary.output_tokens_per_s, measured.summary.per_request_tokens_per_s.p99
+    figures = tuple(
+        Figure(metric=m, dataset="gsm8k", value=100.0)
+        for m in ("output_tokens_per_s", "request_tokens_per_s", "x")
+    )
+    found = expectations(Expect(sampling=AS_PUBLISHED, figures=figures), measured.summary, measured.setting)
+    assert [f.measured for f in found] == [rate, peak, None]
+    assert found[2].verdict is FigureVerdict.UNMEASURED
+
+
+def judged(value: float):
+    measured = spread(20)
+    from dataclasses import replace
+
+    return replace(measured, expectations=expectations(expect(value), measured.summary, measured.setting))
+
+
+def test_below_the_published_figure_is_an_error_unless_turned_off():
+    (finding,) = gate_findings((judged(7.0),), Gates())
+    assert finding.severity is Severity.ERROR
+    assert "published 7" in finding.summary
+    assert gate_findings((judged(7.0),), Gates(expect=False)) == ()
+    assert gate_findings((judged(6.0),), Gates()) == ()
+
+
+def test_floor():
+    runs = (spread(20), spread(20, speculation=False))
+    assert gate_findings(runs, Gates(min_accept_length=5.0)) == ()
+    (finding,) = gate_findings(runs, Gates(min_accept_length=6.5))
+    assert "the floor is 6.5" in finding.summary
+
+
+def test_a_floor_without_counts_fails_rather_than_passes():
+    (finding,) = gate_findings((run([record(0, steps=None)]),), Gates(min_accept_length=2.0))
+    assert "no accept length was measured" in finding.summary
+
+
+def test_failed_requests_and_a_slow_client_are_told():
+    from dataclasses import replace
+
+    from dflashctl.bench import RequestError
+
+    bad = replace(record(1), error=RequestError.STATUS)
+    (some,) = error_findings((run([record(0), bad]),))
+    (all_,) = error_findings((run([bad]),))
+    assert (some.severity, all_.severity) == (Severity.WARNING, Severity.ERROR)
+    assert "status 1" in some.detail
+    (slow,) = client_findings((replace(spread(20), withheld=("loop lag",)),))
+    assert slow.severity is Severity.ERROR
