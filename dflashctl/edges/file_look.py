@@ -32,7 +32,7 @@ def look_at(path: Path, file: ModelFile, proven: Callable[[os.stat_result], str 
         status = path.stat()
         with path.open("rb") as stream:
             first = stream.read(_SNIFF_BYTES)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return FileReport(file=file, status=FileStatus.MISSING)
     except OSError as error:
         return FileReport(file=file, status=FileStatus.UNREADABLE, detail=error.strerror)

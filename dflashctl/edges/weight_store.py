@@ -100,7 +100,9 @@ class FileWeightStore:
             mount=str(_mount_of(there)),
             free_bytes=numbers.f_bavail * numbers.f_frsize,
             free_files=numbers.f_favail if numbers.f_files else None,
-            writable=os.access(there, os.W_OK | os.X_OK) and not numbers.f_flag & os.ST_RDONLY,
+            writable=there.is_dir()
+            and os.access(there, os.W_OK | os.X_OK)
+            and not numbers.f_flag & os.ST_RDONLY,
         )
 
     @contextlib.contextmanager

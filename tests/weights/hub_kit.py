@@ -8,10 +8,13 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from dflashctl.core.progress import Progress
 from dflashctl.edges.hub import HuggingFaceHub
 from dflashctl.env import Env
+
+if TYPE_CHECKING:
+    from dflashctl.core.progress import Progress
 
 FAKE_HUB = Path(__file__).resolve().parent.parent / "fakes" / "fake_hub.py"
 TARGET, DRAFT = "acme/big", "acme/big-DFlash"

@@ -37,7 +37,11 @@ def place(tmp_path):
 
 def env_of(place, **environ):
     home = place.parent
-    merged = {"HOME": str(home / "home"), "DFLASHCTL_STATE_DIR": str(home / "state"), "HF_ENDPOINT": "http://127.0.0.1:9"}
+    merged = {
+        "HOME": str(home / "home"),
+        "DFLASHCTL_STATE_DIR": str(home / "state"),
+        "HF_ENDPOINT": "http://127.0.0.1:9",
+    }
     return Env(environ={**merged, **environ}, cwd=home)
 
 
@@ -72,7 +76,11 @@ def test_a_start_needs_no_huggingface_hub_when_all_is_local(place):
     )
     environ = dict(env_of(place).environ)
     done = subprocess.run(
-        [sys.executable, "-c", code, str(place.parent)], env=environ, capture_output=True, text=True, check=False
+        [sys.executable, "-c", code, str(place.parent)],
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.stdout.strip() == str(place / "big"), done.stderr
 
@@ -118,7 +126,9 @@ def test_a_bad_local_folder_is_refused_before_any_start(place, spoil, word):
     assert word in f"{caught.value.message} {caught.value.detail}"
 
 
-@pytest.mark.parametrize("spoil", [spoil_pointer, spoil_truncated, spoil_header, spoil_missing, spoil_dangling])
+@pytest.mark.parametrize(
+    "spoil", [spoil_pointer, spoil_truncated, spoil_header, spoil_missing, spoil_dangling]
+)
 def test_what_changed_after_the_lock_is_found_at_the_next_start(place, spoil):
     start(place)
     spoil(place / "big")

@@ -193,7 +193,9 @@ def test_up_refuses_a_lock_of_another_commit_and_fetch_renews_it(kit):
     assert ensure_weights(env, env.profiles.load("pair")).target.commit == "c" * 40
 
 
-@pytest.mark.parametrize("text", ["", "{", '{"lock_version": 99}', '{"lock_version": 1, "target": []}', "null"])
+@pytest.mark.parametrize(
+    "text", ["", "{", '{"lock_version": 99}', '{"lock_version": 1, "target": []}', "null"]
+)
 def test_a_damaged_or_newer_lock_is_told_and_not_overwritten(kit, text):
     kit.lock.write_text(text)
     report = run(kit)
@@ -214,7 +216,9 @@ def test_a_pickled_file_comes_only_when_it_is_named_literally(kit):
     kit.write_profile(target={"repo": TARGET, "revision": TARGET_COMMIT, "allow_patterns": ["*.bin"]})
     run(kit)
     assert not (kit.snapshot() / "pytorch_model.bin").exists()
-    kit.write_profile(target={"repo": TARGET, "revision": TARGET_COMMIT, "allow_patterns": ["pytorch_model.bin"]})
+    kit.write_profile(
+        target={"repo": TARGET, "revision": TARGET_COMMIT, "allow_patterns": ["pytorch_model.bin"]}
+    )
     assert run(kit).exit_code is ExitCode.OK
     assert (kit.snapshot() / "pytorch_model.bin").exists()
 
