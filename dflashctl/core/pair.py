@@ -135,14 +135,12 @@ def _mask_token(pair: Pair) -> Iterator[Finding]:
             ("mask_token_id", mask),
             ("vocab_size", vocabulary),
         )
-    for owner, config in ((pair.draft_name, pair.draft), (pair.target_name, pair.target)):
-        same = sorted(name for name, token in config.special_ids if token == mask)
-        if same:
-            yield _error(
-                "pair.mask_token_id",
-                f"the mask token {mask} is also {' and '.join(same)}",
-                f"{where}; {', '.join(same)} in config.json of {owner}",
-            )
+    owners = ((pair.draft_name, pair.draft), (pair.target_name, pair.target))
+    same = [(name, owner) for owner, config in owners for name, token in config.special_ids if token == mask]
+    if same:
+        names = " and ".join(sorted({name for name, _ in same}))
+        places = "; ".join(f"{name} in config.json of {owner}" for name, owner in same)
+        yield _error("pair.mask_token_id", f"the mask token {mask} is also {names}", f"{where}; {places}")
 
 
 def _block_size(pair: Pair) -> Iterator[Finding]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 DEFAULT_ENDPOINT = "https://huggingface.co"
 _LIMIT_BYTES = 4096
+_VARIABLE = re.compile(r"\$(?:\{([^}]*)\}|(\w+))", re.ASCII)
 _TRUE = frozenset({"1", "ON", "YES", "TRUE"})
 
 
@@ -40,9 +42,7 @@ def expanded(text: str, environ: Mapping[str, str]) -> Path:
     home = environ.get("HOME") or str(Path.home())
     if text == "~" or text.startswith("~/"):
         text = home + text[1:]
-    for name, value in environ.items():
-        text = text.replace(f"${{{name}}}", value)
-    return Path(text)
+    return Path(_VARIABLE.sub(lambda found: environ.get(found[1] or found[2], found[0]), text))
 
 
 def find_token(environ: Mapping[str, str], rules: TokenRules) -> tuple[str, str] | None:
