@@ -17,7 +17,7 @@ from dflashctl.supervise.sweep import sweep_previous
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dflashctl.core.instance import InstanceRecord, Served
+    from dflashctl.core.instance import Identity, InstanceRecord, Served
     from dflashctl.core.machine import Gpu
     from dflashctl.env import Env
 
@@ -42,14 +42,14 @@ def down(env: Env, name: str | None = None) -> Report:
     swept = _clear(env, meant)
     result = DownResult(
         name=meant,
-        already_stopped=not was_up and swept == 0,
+        already_stopped=not was_up and not swept,
         took_s=round(env.clock.monotonic() - began, 3),
-        swept=swept,
+        swept=swept or 0,
         forced=forced,
         port=served.port if served else None,
         gpus=served.gpus if served else (),
     )
-    if served is not None and not result.already_stopped:
+    if served is not None and swept is not None and not result.already_stopped:
         try:
             _wait_for_port(env, served)
             _wait_for_gpus(env, served.gpus, ours)
@@ -66,33 +66,48 @@ def _stop(env: Env, name: str) -> tuple[bool, bool]:
     served = snapshot.record.served if snapshot.record else None
     limit_s = (served.stop_limit_s if served else 0.0) + _MARGIN_S
     env.notify(Progress(step="draining", text=f"stopping {name}"))
-    if _ask_until_gone(env, name, limit_s) or _ask_until_gone(env, name, _MARGIN_S):
+    asked = _Asked(env, name)
+    if _wait(env, asked.gone, limit_s) or _wait(env, asked.again().gone, _MARGIN_S):
         return True, False
     force_stop(env.instances.read(name))
-    if _wait(env, lambda: not env.instances.read(name).supervised, _MARGIN_S):
+    if _wait(env, asked.gone, _MARGIN_S):
         return True, True
     raise Busy(f"the supervisor of {name!r} cannot be stopped", hint=f"dflashctl status {name}")
 
 
-def _ask_until_gone(env: Env, name: str, limit_s: float) -> bool:
-    """Ask once; a supervisor that has only just taken over is not in the record yet, so look until it is."""
-    asked = False
+class _Asked:
+    """One supervisor that is asked to stop; another that takes the instance over meanwhile is left alone."""
 
-    def gone() -> bool:
-        nonlocal asked
-        snapshot = env.instances.read(name)
-        asked = asked or (snapshot.supervised and ask_to_stop(snapshot))
-        return not snapshot.supervised
+    def __init__(self, env: Env, name: str) -> None:
+        self._env = env
+        self._name = name
+        self._whom: Identity | None = None
 
-    return _wait(env, gone, limit_s)
+    def again(self) -> _Asked:
+        """Forget that it was asked, so that it is asked once more."""
+        self._whom = None
+        return self
+
+    def gone(self) -> bool:
+        """Ask as soon as the owner is known (one that has only just taken over is not in the record yet)."""
+        snapshot = self._env.instances.read(self._name)
+        owner = snapshot.record.supervisor if snapshot.record else None
+        if not snapshot.supervised or (self._whom is not None and owner != self._whom):
+            return True
+        if self._whom is None and ask_to_stop(snapshot):
+            self._whom = owner
+        return False
 
 
-def _clear(env: Env, name: str) -> int:
-    """Under the lock: end what an unclean end left, and write down that it is over; how many were left."""
+def _clear(env: Env, name: str) -> int | None:
+    """Under the lock: end what an unclean end left, and write down that it is over; how many were left.
+
+    None when somebody has started it again meanwhile: what was to be stopped has stopped.
+    """
     try:
         owned = env.instances.own(name)
     except Busy:
-        return 0  # somebody started it again meanwhile; what was asked to stop has stopped
+        return None
     with owned:
         swept = sweep_previous(owned)
         if owned.previous is not None and owned.previous.phase not in ENDED:

@@ -7,14 +7,16 @@ import fcntl
 import json
 import os
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dflashctl.core.decode import decode
 from dflashctl.core.errors import Busy, StateError
-from dflashctl.core.instance import InstanceRecord, JournalEvent, Snapshot, check_name
+from dflashctl.core.instance import InstanceRecord, JournalEvent, Phase, Snapshot, check_name
 from dflashctl.edges import log_tail, private_files
 from dflashctl.edges.owned_instance import EVENTS, LOCK, LOG, RECORD, FileOwnedInstance
 from dflashctl.edges.places import state_folder
+from dflashctl.edges.processes import identify
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -59,6 +61,12 @@ class FileInstances:
             owner = _owner_pid(folder) if supervised else None
         finally:
             os.close(folder)
+        if (
+            record is not None
+            and owner is not None
+            and (record.supervisor is None or record.supervisor.pid != owner)
+        ):
+            record = _taken_over(record, owner)
         return Snapshot(name=name, supervised=supervised, record=record, problem=problem, owner_pid=owner)
 
     def names(self) -> tuple[str, ...]:
@@ -191,6 +199,20 @@ def _read_record(folder: int) -> tuple[InstanceRecord | None, str | None]:
         return None, None
     except (OSError, ValueError, RecursionError) as error:
         return None, str(error)
+
+
+def _taken_over(record: InstanceRecord, owner: int) -> InstanceRecord:
+    """The lock has a new owner who has not written yet: what the record says is over."""
+    return replace(
+        record,
+        phase=Phase.PREFLIGHT,
+        supervisor=identify(owner),
+        server=None,
+        step=None,
+        ready=False,
+        healthy=None,
+        reason=None,
+    )
 
 
 def _set_aside(folder: int) -> str:

@@ -62,11 +62,8 @@ def checked(shown: str, opened: object) -> int:
 
 def unusable(shown: str, error: OSError) -> StateError:
     """What to say of a folder or file that cannot be used."""
-    why = (
-        "is a link"
-        if error.errno == errno.ELOOP
-        else f"cannot be used: {os.strerror(error.errno or 0).lower()}"
-    )
+    linked = error.errno in {errno.ELOOP, errno.ENOTDIR}
+    why = "is a link or no folder" if linked else f"cannot be used: {os.strerror(error.errno or 0).lower()}"
     return StateError(f"state folder '{shown}' {why}", hint="choose another folder with DFLASHCTL_STATE_DIR")
 
 

@@ -157,6 +157,16 @@ class Harness:
             f"never {phase}, but {self.phase(name)}: {record and record.reason}\n{self.log()}\n{self.stderr()}"
         )
 
+    def reach_by(self, process, phase="ready", name="tiny"):
+        """The record once that supervisor has reached `phase`."""
+
+        def there():
+            record = self.record(name)
+            mine = record is not None and record.supervisor.pid == process.pid
+            return record if mine and record.phase.value == phase else None
+
+        return wait_for(there, f"{phase} of {process.pid}")
+
     def ended(self, process=None, limit_s=LIMIT_S):
         """The exit status of the supervisor."""
         process = process or self.started[-1]
