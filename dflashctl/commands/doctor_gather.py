@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from dflashctl.env import Env
     from dflashctl.ports.profiles import LoadedProfile
 
+_PLAIN_RELEASE = re.compile(r"\d+\.\d+\.\d+(?:\.post\d+)?")
 _WEIGHTS = ".safetensors"
 _INDEX = "model.safetensors.index.json"
 _PORT_OPTIONS = (("--nccl-port", "NCCL"), ("--dist-init-addr", "distributed start"), ("--grpc-port", "gRPC"))
@@ -74,15 +76,17 @@ def gather(env: Env, request: PlanRequest, machine: Machine) -> Facts:
 def _to_plan(request: PlanRequest, machine: Machine) -> PlanRequest:
     """The request as a plan can be made of it whatever is missing here; that it is, is for a check to say.
 
-    The release is that of the judged machine; this one's engine is asked only when it is the one that would start.
+    A plain release is planned for by its number. A build of its own on this machine is asked itself, as `up` does:
+    that takes seconds, but its number says too little about it.
     """
-    release = request.engine_version
-    software = machine.software
-    here = request.machine is None and software is not None and software.sglang is not None
-    if release is None and not here:
-        found = software.sglang if software is not None else None
-        release = found.partition("+")[0] if found else ENGINES[EngineName.SGLANG.value].NEWEST_RELEASE
-    return replace(request, dry_run=True, engine_version=release)
+    found = machine.software.sglang if machine.software is not None else None
+    if found is None:
+        release = ENGINES[EngineName.SGLANG.value].NEWEST_RELEASE
+    elif request.machine is None and not _PLAIN_RELEASE.fullmatch(found):
+        return replace(request, dry_run=True)
+    else:
+        release = found.partition("+")[0]
+    return replace(request, dry_run=True, engine_version=request.engine_version or release)
 
 
 def facts_of(env: Env, made: Planned, request: PlanRequest) -> Facts:
