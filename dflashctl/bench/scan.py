@@ -1,13 +1,15 @@
 """Reading events into a Tally: a byte scan for the many content chunks, JSON for everything else.
 
-The scan is sound because an unescaped `"delta":{` or `"content":"` cannot stand inside a JSON string. The first,
-the last and one in 100 scanned chunks are read as JSON too; a difference ends the scan for that answer.
+The scan is sound because an unescaped `"delta":{` or `"content":"` cannot stand inside a JSON string, and no object
+may end between the two. One in 100 scanned chunks, the first one among them, is read as JSON too all the same; a
+difference ends the scan for that answer.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from itertools import count
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -27,7 +29,8 @@ _SAYING = (
     b'"error"',
 )
 DONE = b"[DONE]"
-_decode = json.JSONDecoder().decode  # json.loads guesses the encoding first
+_answers = count()
+_raw_decode = json.JSONDecoder().raw_decode  # json.loads guesses the encoding and looks for spaces first
 
 
 class Reader(Protocol):
@@ -45,13 +48,25 @@ class Reader(Protocol):
 class ChatReader:
     """Chat-completion stream chunks."""
 
-    __slots__ = ("_at", "_last", "_plain", "_prefix", "_scan", "_tally", "_thinks", "_tokens", "done")
+    __slots__ = (
+        "_at",
+        "_check_at",
+        "_last",
+        "_plain",
+        "_prefix",
+        "_scan",
+        "_tally",
+        "_thinks",
+        "_tokens",
+        "done",
+    )
 
     def __init__(self, tally: Tally, *, chunk_usage: bool) -> None:
         self._tally = tally
         self._tokens = chunk_usage
         self._plain = not chunk_usage and tally.text_parts is None  # times and numbers alone
         self._scan = True
+        self._check_at = next(_answers) % _CHECK_EVERY  # one in 100 over all answers, not the first of each
         self._last = b""  # the last scanned chunk: it may carry the finish reason
         self._prefix = (
             b"\n"  # all before the text of the last scanned chunk: of most streams it stays the same
@@ -63,7 +78,11 @@ class ChatReader:
     def event(self, at_s: float, payload: bytes) -> None:
         tally = self._tally
         chunks = tally.chunks
-        if payload.startswith(self._prefix) and payload[self._at] != _QUOTE and chunks % _CHECK_EVERY:
+        if (
+            payload.startswith(self._prefix)
+            and payload[self._at] != _QUOTE
+            and chunks % _CHECK_EVERY != self._check_at
+        ):
             gap = at_s - tally.last_s  # Tally.chunk, written out
             tally.gaps_s.append(gap)
             if gap == 0.0:
@@ -93,9 +112,10 @@ class ChatReader:
         at, thinks = payload.find(b'"content":"', delta) + 11, False
         if at < delta:
             at, thinks = payload.find(b'"reasoning_content":"', delta) + 21, True
-        if at < delta or payload[at] == _QUOTE:
+        if at < delta or payload[at] == _QUOTE or payload.find(b"}", delta, at) >= 0:
             return False
-        if not self._agrees(payload, reasoning=thinks):
+        due = self._tally.chunks % _CHECK_EVERY == self._check_at
+        if due and not self._agrees(payload, reasoning=thinks):
             self._scan = False
             self._prefix = b"\n"
             self._tally.mismatches += 1
@@ -164,13 +184,20 @@ class ChatReader:
         if found.get("error"):
             self._tally.fail("stream", error_text(found["error"]))
             return
-        self._content(at_s, found)
-        self._besides(found)
+        choice, usage, extension = first_choice(found), found.get("usage"), found.get("sglext")
+        delta, reason = choice.get("delta"), choice.get("finish_reason")
+        if isinstance(delta, dict):
+            self._delta_parsed(at_s, found, delta)
+        if isinstance(reason, str):
+            self._tally.finish_reason = reason
+        if isinstance(usage, dict):
+            self._tally.usage(usage)
+        if isinstance(extension, dict):
+            self._extension(extension)
 
-    def _content(self, at_s: float, found: dict[str, object]) -> None:
-        delta, tally = _delta(found), self._tally
-        content = delta.get("content")
-        reasoning = delta.get("reasoning_content") or delta.get("reasoning")
+    def _delta_parsed(self, at_s: float, found: dict[str, object], delta: dict[str, object]) -> None:
+        tally = self._tally
+        content, reasoning = delta.get("content"), delta.get("reasoning_content") or delta.get("reasoning")
         if not (content or reasoning or delta.get("tool_calls")):
             return
         tally.chunk(at_s)
@@ -184,19 +211,13 @@ class ChatReader:
         if tally.text_parts is not None and isinstance(content, str):
             tally.text_parts.append(content)
 
-    def _besides(self, found: dict[str, object]) -> None:
-        """Usage, the engine's counts and the finish reason."""
-        usage, extension = found.get("usage"), found.get("sglext")
-        if isinstance(usage, dict):
-            self._tally.usage(usage)
-        counts = extension.get("spec_tokens_details") if isinstance(extension, dict) else None
+    def _extension(self, extension: dict[str, object]) -> None:
+        """SGLang's additions: the engine's exact counts."""
+        counts = extension.get("spec_tokens_details")
         if isinstance(counts, list):
             counts = counts[0] if counts else None
         if isinstance(counts, dict):
             self._tally.spec(counts)
-        reason = first_choice(found).get("finish_reason")
-        if isinstance(reason, str):
-            self._tally.finish_reason = reason
 
 
 def _is_empty(payload: bytes) -> bool:
@@ -215,8 +236,12 @@ def error_text(error: object) -> str:
 
 
 def as_object(payload: bytes) -> dict[str, object] | None:
+    """The JSON object in `payload`, None if it is not one."""
     try:
-        found = _decode(payload.decode())
+        text = payload.decode()
+        found, end = _raw_decode(text)
+        if end != len(text):
+            found = json.loads(text)
     except ValueError:
         return None
     return found if isinstance(found, dict) else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from itertools import pairwise
+from itertools import count, pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -83,12 +83,19 @@ def test_many_chunks_in_one_read_are_counted_at_once_and_alike():
     assert whole.coalesced_chunks == 499
 
 
-def test_a_delta_that_the_scan_misreads_goes_to_json():
-    """`content` of another object behind a delta without one: JSON sees no content, and the scan is given up."""
+def test_a_content_of_another_object_is_no_delta():
     odd = {
         "choices": [{"index": 0, "delta": {"x": None}, "logprobs": {"content": "no"}, "finish_reason": None}]
     }
     payload = b"data: " + json.dumps(odd, separators=(",", ":")).encode() + b"\n\n"
+    tally = read([b"%x\r\n%b\r\n" % (len(payload), payload), stream(Wish(chunks=3))])
+    assert (tally.chunks, tally.mismatches) == (3, 0)
+
+
+def test_a_chunk_that_the_scan_misreads_ends_the_scan(monkeypatch):
+    """A key twice, of which JSON takes the last: the check finds it, and JSON is right."""
+    monkeypatch.setattr("dflashctl.bench.scan._answers", count())
+    payload = b'data: {"choices":[{"delta":{"content":"x"},"delta":{}}]}\n\n'
     tally = read([b"%x\r\n%b\r\n" % (len(payload), payload), stream(Wish(chunks=3))])
     assert (tally.chunks, tally.mismatches) == (3, 1)
 

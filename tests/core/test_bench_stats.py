@@ -9,7 +9,6 @@ import pytest
 
 from dflashctl.core import stats
 
-
 DRAW = random.Random
 
 
