@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 PR_SET_PDEATHSIG, PR_SET_NAME = 1, 15
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -191,7 +192,7 @@ class Server:
         )
 
 
-def handler(server):
+def handler(server):  # noqa: C901 - one page after the other
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
             if self.path in ("/ready", "/health"):
@@ -292,7 +293,7 @@ def flood(args):
 
 def main():
     args = options()
-    key = json.load(open(args.config))["api-key"] if args.config else None
+    key = json.loads(Path(args.config).read_text())["api-key"] if args.config else None
     if args.ignore_term:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     pids = start_workers(args) if args.early_workers else []

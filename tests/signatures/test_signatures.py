@@ -39,7 +39,12 @@ def test_the_first_fatal_cause_wins_over_later_ones_and_consequences():
 
 
 def test_an_unknown_exception_is_told_in_its_own_words():
-    lines = ["[2026-11-30 01:38:47] Scheduler hit an exception: Traceback (most recent call last):", "  File x", "ZeroDivisionError: by zero", "ValueError: later"]
+    lines = [
+        "[2026-11-30 01:38:47] Scheduler hit an exception: Traceback (most recent call last):",
+        "  File x",
+        "ZeroDivisionError: by zero",
+        "ValueError: later",
+    ]
     found = diagnose(lines, ALL)
     assert (found.id, found.cause) == ("unknown", "ZeroDivisionError: by zero")
     assert not found.permanent

@@ -67,7 +67,8 @@ class Harness:
     def __init__(self, folder):
         self.folder = folder
         self.state = folder / "state"
-        self.runtime = Path(f"/tmp/dfc-{os.getpid()}-{abs(hash(str(folder))) % 10**6}")
+        # Short, as sockets below it must fit into 107 bytes.
+        self.runtime = Path(f"/tmp/dfc-{os.getpid()}-{abs(hash(str(folder))) % 10**6}")  # noqa: S108
         self.mark = str(folder)
         self.port = free_port()
         self.environ = {

@@ -126,7 +126,12 @@ def test_a_detached_start_returns_when_ready_and_leaves_the_supervisor(harness):
 
 
 def test_a_detached_start_that_fails_says_why(harness):
-    plan = harness.plan("--die-at", "load_target", "--die-text", "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.")
+    plan = harness.plan(
+        "--die-at",
+        "load_target",
+        "--die-text",
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.",
+    )
     result = start_detached(plan, harness.env)
     assert (result.exit_code, result.left_running) == (78, False)
     assert "CUDA" in result.findings[0].summary or "GPU" in result.findings[0].summary

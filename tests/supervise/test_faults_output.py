@@ -9,6 +9,7 @@ import subprocess
 import sys
 import termios
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,11 @@ from tests.supervise.harness import DRIVER, PACE, strip_stamps, wait_for
 
 
 def memory_kib(pid):
-    return next(int(line.split()[1]) for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmHWM"))
+    return next(
+        int(line.split()[1])
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines()
+        if line.startswith("VmHWM")
+    )
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small tmpfs needs root")
@@ -53,7 +58,9 @@ def test_rotated_logs_are_bounded_and_private(tmp_path):
     log.close()
     files = sorted(path.name for path in tmp_path.iterdir())
     assert files == ["server.log", "server.log.1", "server.log.2"]
-    assert all(path.stat().st_size <= 200 and path.stat().st_mode & 0o777 == 0o600 for path in tmp_path.iterdir())
+    assert all(
+        path.stat().st_size <= 200 and path.stat().st_mode & 0o777 == 0o600 for path in tmp_path.iterdir()
+    )
     assert (tmp_path / "server.log").read_text().endswith("line 99\n")
 
 
@@ -137,7 +144,7 @@ class Terminal:
         file.write_text(dump_plan(harness.plan(*faults, **options)))
         self.process = subprocess.Popen(
             [sys.executable, str(DRIVER), str(file), json.dumps(to_json(PACE)), "--screen"],
-            env=harness.environ, stdin=slave, stdout=slave, stderr=slave, cwd=harness.folder, preexec_fn=lead,
+            env=harness.environ, stdin=slave, stdout=slave, stderr=slave, cwd=harness.folder, preexec_fn=lead,  # noqa: PLW1509 - no other way to take a terminal
         )  # fmt: skip
         self.process.plan_file = file
         self.process.said = ""
@@ -149,10 +156,8 @@ class Terminal:
         os.write(self.master, key)
 
     def read(self):
-        try:
+        with suppress(OSError):
             self.process.said += os.read(self.master, 65536).decode("utf-8", "replace")
-        except (BlockingIOError, OSError):
-            pass
         return self.process.said
 
 
@@ -162,7 +167,7 @@ def test_fault_31_a_closed_terminal_stops_the_foreground_in_order(harness):
     os.close(terminal.master)
     assert harness.ended() == 0
     assert harness.phase() == "stopped"
-    assert "SIGHUP" in [e.text for e in harness.events() if e.phase and e.phase.value == "draining"][0]
+    assert "SIGHUP" in next(e.text for e in harness.events() if e.phase and e.phase.value == "draining")
     harness.nothing_left()
 
 
@@ -249,4 +254,8 @@ def test_the_key_file_is_private_and_gone_once_ready(harness):
 
 
 def arguments(harness):
-    return {Path(f"/proc/{pid}/cmdline").read_text() for pid in harness.marked() if Path(f"/proc/{pid}/cmdline").exists()}
+    return {
+        Path(f"/proc/{pid}/cmdline").read_text()
+        for pid in harness.marked()
+        if Path(f"/proc/{pid}/cmdline").exists()
+    }

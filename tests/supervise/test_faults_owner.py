@@ -92,7 +92,7 @@ def test_fault_19_down_sweeps_what_outlived_everything(harness):
     os.kill(guard_of(harness), signal.SIGKILL)
     up.kill()
     up.wait()
-    wait_for(lambda: harness.marked(), "orphans")
+    wait_for(harness.marked, "orphans")
     report = down(harness.env, "tiny")
     assert report.exit_code == 0
     assert report.data.swept >= 2
@@ -131,7 +131,7 @@ def test_the_supervisors_own_session_is_never_the_servers(harness):
 def test_fault_21_of_two_that_start_at_once_one_wins(harness):
     for _ in range(8):
         first, second = harness.up(), harness.up()
-        wait_for(lambda: [p for p in (first, second) if p.poll() is not None], "the loser")
+        wait_for(lambda pair=(first, second): [p for p in pair if p.poll() is not None], "the loser")
         loser, winner = (first, second) if first.poll() is not None else (second, first)
         assert loser.returncode == 75
         record = harness.reach_by(winner)
@@ -146,7 +146,7 @@ def test_fault_21_fifty_rounds_of_the_lock_itself(tmp_path):
     for _ in range(50):
         won, lost = [], []
 
-        def take():
+        def take(won=won, lost=lost):
             try:
                 won.append(instances.own("x"))
             except Busy as busy:
@@ -248,7 +248,10 @@ def test_fault_34_an_exit_during_the_standstill_is_not_lost(harness):
     assert harness.ended() == 0
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b'{"schema_version": 1}', b"\xff\xfe", b"[" * 100_000, b"x" * 2_000_000, b'{"name": 3}'])
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"{", b'{"schema_version": 1}', b"\xff\xfe", b"[" * 100_000, b"x" * 2_000_000, b'{"name": 3}'],
+)
 def test_fault_41_an_unreadable_record_is_set_aside(harness, content):
     folder = harness.state / "v1/instances/tiny"
     with harness.env.instances.own("tiny"):

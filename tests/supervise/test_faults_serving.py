@@ -58,7 +58,9 @@ def test_fault_07_a_stable_period_fills_the_budget_again(harness):
         pid = harness.reach("ready").server.pid
         wait_for(lambda: harness.record().restarts_used == 0, "a full budget")
         os.kill(pid, signal.SIGKILL)
-        wait_for(lambda pid=pid: harness.record().server and harness.record().server.pid != pid, "another server")
+        wait_for(
+            lambda pid=pid: harness.record().server and harness.record().server.pid != pid, "another server"
+        )
     harness.reach("ready")
     harness.stop()
     assert harness.ended() == 0
@@ -88,7 +90,9 @@ def test_fault_11_a_failing_health_page_alone_restarts_nothing(harness):
 
 
 def test_fault_12_a_hanging_health_page_is_asked_once_at_a_time(harness):
-    harness.up("--health-hangs", pace={"probe_timeout_s": 0.2}, timing={"progress_timeout_s": 2.0, "restarts": 0})
+    harness.up(
+        "--health-hangs", pace={"probe_timeout_s": 0.2}, timing={"progress_timeout_s": 2.0, "restarts": 0}
+    )
     wait_for(lambda: quiet(lambda: harness.ask("/fake")["most_probes"]), "a probe")
     harness.ended()
     assert harness.record().reason.code == "no_progress"
