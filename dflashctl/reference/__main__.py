@@ -11,18 +11,18 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 def main(argv: list[str] | None = None) -> int:
     """Run the server. 0 after an orderly stop, 1 when it cannot start, 2 for bad arguments, 130 interrupted."""
-    from dflashctl.reference.arguments import parse  # noqa: PLC0415
+    from dflashctl.reference.arguments import parse
 
     settings = parse(sys.argv[1:] if argv is None else argv)
-    from dflashctl.reference.log import Log  # noqa: PLC0415
+    from dflashctl.reference.log import Log
 
     log = Log(settings.log_level)
     log.say(f"server_args={settings.shown()}")
 
-    import asyncio  # noqa: PLC0415
+    import asyncio
 
-    from dflashctl.reference.errors import StartError  # noqa: PLC0415
-    from dflashctl.reference.serve import serve  # noqa: PLC0415
+    from dflashctl.reference.errors import StartError
+    from dflashctl.reference.serve import serve
 
     try:
         return asyncio.run(serve(settings, log))

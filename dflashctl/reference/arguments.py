@@ -173,7 +173,7 @@ def _config_arguments(
 
 
 def _read_yaml(parser: argparse.ArgumentParser, path: Path) -> dict[str, Any]:
-    import yaml  # noqa: PLC0415 - only when a file is given
+    import yaml
 
     try:
         values = yaml.safe_load(path.read_text(encoding="utf-8"))

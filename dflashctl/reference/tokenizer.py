@@ -21,7 +21,7 @@ class Tokenizer:
     """The target's tokenizer. ``eos_token_ids`` end a generation."""
 
     def __init__(self, folder: Path, eos_token_ids: frozenset[int]) -> None:
-        import tokenizers  # noqa: PLC0415 - keeps `--help` fast
+        import tokenizers
 
         path = folder / "tokenizer.json"
         if not path.is_file():
@@ -54,7 +54,7 @@ class Tokenizer:
 
     def chat(self, messages: Sequence[Mapping[str, Any]], options: Mapping[str, Any]) -> tuple[int, ...]:
         """Return the prompt's tokens for ``messages``; ``options`` are the template's extra variables."""
-        import jinja2  # noqa: PLC0415 - already loaded with the template
+        import jinja2
 
         if self._template is None:
             raise BadRequestError("this model has no chat template; use /v1/completions or /generate")
@@ -68,8 +68,8 @@ class Tokenizer:
 def _compile(source: str | None, where: str) -> Template | None:
     if source is None:
         return None
-    from jinja2 import TemplateSyntaxError  # noqa: PLC0415 - keeps `--help` fast
-    from jinja2.sandbox import ImmutableSandboxedEnvironment  # noqa: PLC0415
+    from jinja2 import TemplateSyntaxError
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
 
     environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
     environment.globals["raise_exception"] = _refuse

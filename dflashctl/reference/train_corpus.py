@@ -1,7 +1,5 @@
 """What the tiny pair is trained on, and with which dimensions: the corpus, its tokenizer, its batches."""
 
-# ruff: noqa: PLC0415 - torch and its like are needed for training only
-
 from __future__ import annotations
 
 import math

@@ -1,7 +1,5 @@
 """Train the DFlash drafter of the tiny pair, in torch, and write its checkpoint."""
 
-# ruff: noqa: PLC0415 - torch and its like are needed for training only
-
 from __future__ import annotations
 
 import json

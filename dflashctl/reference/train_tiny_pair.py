@@ -5,8 +5,6 @@ torch, transformers, tokenizers and safetensors, and took seven minutes on one H
 time, so two runs differ; the shipped weights are one such run with seed 0.
 """
 
-# ruff: noqa: PLC0415 - torch and its like are needed for training only
-
 from __future__ import annotations
 
 import argparse

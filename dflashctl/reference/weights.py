@@ -60,7 +60,7 @@ def take(tensors: Mapping[str, Array], name: str, shape: tuple[int, ...]) -> Arr
 
 
 def _read_file(path: Path) -> Tensors:
-    from safetensors import SafetensorError, deserialize  # noqa: PLC0415 - keeps `--help` fast
+    from safetensors import SafetensorError, deserialize
 
     try:
         entries: list[tuple[str, dict[str, Any]]] = deserialize(path.read_bytes())  # type: ignore[no-untyped-call]
