@@ -114,11 +114,12 @@ def _measure_server(
     session: _Session,
 ) -> None:
     client = _connect(env, options, server)
+    _check_speculation(variant, client)
     target = _target(env, options, client, own=variant.start is not None)
     session.sessions.append(provenance(env, server, client, _template_hash(env, options, client)))
     expect = profile.expect if profile else None
     for name in workload_names(options, profile):
-        planned = loads(options, sweep)
+        planned = loads(options, sweep, expect, name)
         warm_up = max(c or 1 for c, _ in planned) if options.warm_up is None else options.warm_up
         gathered = gather(env, options, name, client, warm_up, output_limit(options, expect, name))
         setting = setting_of(options, gathered, client, variant, expect, warm_up)
@@ -134,6 +135,20 @@ def _measure_server(
                 else ()
             )
             session.keep(replace(run, expectations=judged))
+
+
+def _check_speculation(variant: Variant, client: Client) -> None:
+    """Refuse a label that the server would not live up to."""
+    wanted, facts = variant.speculation, client.facts
+    if wanted is True and facts.speculates is False:
+        raise UsageProblem(
+            f"the server at {facts.base_url} does not speculate", hint="leave --speculation out"
+        )
+    if wanted is False and facts.speculates is not False and not facts.per_request_speculation:
+        raise UsageProblem(
+            f"the server at {facts.base_url} cannot leave speculation out of a request",
+            hint="dflashctl bench --profile NAME --no-speculation starts one without",
+        )
 
 
 def _target(env: Env, options: BenchOptions, client: Client, *, own: bool) -> Target:

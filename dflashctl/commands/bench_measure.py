@@ -97,7 +97,7 @@ def measure(
         setting = replace(setting, cache_flushed=_flush(target.client))
     _warm_up(env, spec, warm_up_requests(gathered, setting, target.client, target.template), setting)
     before = _metrics(target.client)
-    with GpuWatch(env) as watch:
+    with GpuWatch(env, on=target.client.facts.is_local) as watch:
         results = _turns(env, spec, target, setting, gathered)
     records = tuple(record for result in results for record in result.records)
     summary = summarise(
@@ -153,7 +153,7 @@ def _turns(
         requests = requests_of(asked, setting, target.client, target.template)
         result = run_load(spec, requests, _notifier(env, setting))
         if result.interrupted:
-            raise Interrupted("the benchmark was interrupted")
+            raise Interrupted("the benchmark was interrupted", hint="finished runs are in the result file")
         results.append(result)
         talks = _next_turn(talks, result.records, turn)
         turn += 1

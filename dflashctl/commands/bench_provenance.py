@@ -52,8 +52,8 @@ def provenance(env: Env, server: LiveServer, client: Client, template_hash: str 
         block_size=client.facts.block_size,
         flags=_flags(info),
         plan_fingerprint=served.fingerprint if served else None,
-        gpus=tuple(_gpu(gpu) for gpu in machine.gpus),
-        driver=machine.driver_version,
+        gpus=tuple(_gpu(gpu) for gpu in machine.gpus) if client.facts.is_local else (),
+        driver=machine.driver_version if client.facts.is_local else None,
     )
 
 

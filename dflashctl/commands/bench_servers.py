@@ -53,9 +53,12 @@ def variants(
         raise UsageProblem(
             "this sweep restarts the server, so it needs a profile", hint="--profile NAME instead of --url"
         )
+    baseline = _own_baseline(profile)
+    if options.speculation is False:
+        return baseline
     started = tuple(_started(profile, block, values, sweep) for block, values in _combinations(sweep))
-    baseline = _own_baseline(profile) if options.baseline and options.sweep else ()
-    return (*started, *baseline)
+    wanted = options.baseline and bool(options.sweep) and options.speculation is None
+    return (*started, *(baseline if wanted else ()))
 
 
 def _starts_own(options: BenchOptions) -> bool:

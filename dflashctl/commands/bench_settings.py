@@ -26,11 +26,15 @@ def workload_names(options: BenchOptions, profile: Profile | None) -> tuple[str,
     return options.workloads or tuple(published) or (DEFAULT_WORKLOAD,)
 
 
-def loads(options: BenchOptions, sweep: Sweep) -> tuple[tuple[int | None, float | None], ...]:
-    """(concurrency, rate) of each run: closed loops first, then open ones."""
+def loads(
+    options: BenchOptions, sweep: Sweep, expect: Expect | None, name: str
+) -> tuple[tuple[int | None, float | None], ...]:
+    """(concurrency, rate) of each run: closed loops first, then open ones; as published when nothing was asked."""
+    figures = expect.figures if expect else ()
+    published = {f.concurrency for f in figures if f.dataset == name and f.concurrency is not None}
     concurrency = sweep.concurrency or options.concurrency
     rates = sweep.rates or options.rates
-    closed = concurrency or (() if rates else (1,))
+    closed = concurrency or (() if rates else tuple(sorted(published)) or (1,))
     return (*((c, None) for c in closed), *((None, r) for r in rates))
 
 

@@ -19,10 +19,14 @@ _EVERY_S = 1.0
 
 
 class GpuWatch:
-    """A context manager; `readings` are complete after the block. Without a driver there are none."""
+    """A context manager; `readings` are complete after the block.
 
-    def __init__(self, env: Env, every_s: float = _EVERY_S) -> None:
+    There are none without a driver, nor with `on` False (the server is on another host).
+    """
+
+    def __init__(self, env: Env, *, on: bool = True, every_s: float = _EVERY_S) -> None:
         self._env = env
+        self._on = on
         self._every_s = every_s
         self._stop = threading.Event()
         self._found: list[GpuReading] = []
@@ -44,7 +48,7 @@ class GpuWatch:
 
     def _run(self) -> None:
         begun_s = self._env.clock.monotonic()
-        while not self._stop.is_set():
+        while self._on and not self._stop.is_set():
             gpus = self._env.machine.activity()
             if not gpus:
                 return

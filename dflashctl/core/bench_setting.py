@@ -113,4 +113,3 @@ class Provenance:
     plan_fingerprint: str | None = None
     gpus: tuple[GpuInfo, ...] = ()
     driver: str | None = None
-    command: str | None = None

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from urllib.parse import urlsplit
 
 from dflashctl.core.errors import CheckFailed
 from dflashctl.core.replies import integer, mapping, text, values
+
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0"})  # noqa: S104 - compared, not bound
 
 
 class ProofStatus(str, Enum):
@@ -107,6 +110,11 @@ class ServerFacts:
     reasoning_parser: str | None = None
     tool_call_parser: str | None = None
     grammar_backend: str | None = None
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the server is on this host, so that its GPUs are this host's."""
+        return (urlsplit(self.base_url).hostname or "") in _LOOPBACK
 
     @property
     def speculates(self) -> bool | None:

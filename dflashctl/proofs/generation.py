@@ -29,11 +29,19 @@ def as_generation(completion: Completion) -> Generation:
 
 def greedy_completion(client: Client, prompt: Prompt, **options: object) -> Completion:
     """One greedy reply; engines that refuse log probabilities with speculation are asked without them."""
-    asked = {**({"max_tokens": prompt.max_tokens} if prompt.max_tokens else {}), **options}
+    asked = {**_own_options(prompt), **options}
     reply = client.chat_reply(prompt.text, **_ALTERNATIVES, **asked)
     if reply.status in _REFUSED:
         reply = client.chat_reply(prompt.text, **asked)
     return parse_chat(answered(reply, f"prompt {prompt.id}"))
+
+
+def _own_options(prompt: Prompt) -> dict[str, object]:
+    """Kimi's templates take `thinking`, others `enable_thinking`; each ignores the other's word."""
+    options: dict[str, object] = {"max_tokens": prompt.max_tokens} if prompt.max_tokens else {}
+    if prompt.thinking is not None:
+        options["chat_template_kwargs"] = {"thinking": prompt.thinking, "enable_thinking": prompt.thinking}
+    return options
 
 
 def same_text(one: Completion, other: Completion) -> bool:

@@ -28,7 +28,8 @@ def applies(client: Client) -> str | None:
 
 
 def run(client: Client) -> Passed | Skipped:
-    found = [verdict for prompt in losslessness_prompts() if (verdict := _judge(client, prompt))]
+    prompts = losslessness_prompts(reasoning=client.facts.reasoning_parser is not None)
+    found = [verdict for prompt in prompts if (verdict := _judge(client, prompt))]
     if not found:
         return Skipped(reason="the reference knows none of the prompts")
     result = Lossless(prompts=tuple(found))

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import random
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dflashctl.reference.problems import problem
 
 _SEED = 20260
+_THOUGHT_TOKENS = 256
 
 
 @dataclass(frozen=True, kw_only=True)
 class Prompt:
-    """`answer` is the number that a right text names, None where there is no single one."""
+    """`answer` is the number that a right text names, None where there is no single one.
+
+    `thinking` None leaves the template's own default.
+    """
 
     id: str
     text: str
     answer: str | None = None
     max_tokens: int | None = None
+    thinking: bool | None = None
 
 
 def problems(count: int, seed: int = _SEED) -> tuple[Prompt, ...]:
@@ -39,9 +44,20 @@ _FREE = (
 )
 
 
-def losslessness_prompts() -> tuple[Prompt, ...]:
-    """What the texts with and without speculation are compared on: sums, code, a list, prose, copying."""
-    return (*problems(8), *(Prompt(id=name, text=text) for name, text in _FREE))
+def losslessness_prompts(*, reasoning: bool) -> tuple[Prompt, ...]:
+    """What the texts with and without speculation are compared on: sums, code, a list, prose, copying.
+
+    A model that reasons is asked with thinking on and off as well: faults have shown in one of the two only.
+    """
+    plain = (*problems(8), *(Prompt(id=name, text=text) for name, text in _FREE))
+    if not reasoning:
+        return plain
+    switched = (
+        replace(prompt, id=f"{prompt.id}/{word}", thinking=thinking, max_tokens=_THOUGHT_TOKENS)
+        for thinking, word in ((True, "thinking"), (False, "not-thinking"))
+        for prompt in plain[4:10]
+    )
+    return (*plain, *switched)
 
 
 def long_prompt(nonce: str, words: int) -> Prompt:

@@ -60,9 +60,7 @@ def record(client: Client) -> ReferenceRun:
         model=client.facts.model,
         engine_version=client.facts.version,
         prompts=tuple(
-            SavedPrompt(
-                id=prompt.id, prompt=prompt.text, generations=switched.generations(prompt)
-            )
-            for prompt in losslessness_prompts()
+            SavedPrompt(id=prompt.id, prompt=prompt.text, generations=switched.generations(prompt))
+            for prompt in losslessness_prompts(reasoning=client.facts.reasoning_parser is not None)
         ),
     )

@@ -19,6 +19,7 @@ from dflashctl.core.report import envelope
 from dflashctl.env import Env
 from dflashctl.reference import tiny_paths
 from tests.smoke.reference_server import reference_server
+from tests.smoke.scripted_server import serving
 
 SCHEMA = json.loads((Path(dflashctl.__file__).parent / "schemas" / "bench-result.schema.json").read_text())
 
@@ -155,7 +156,10 @@ def test_simulated_accept_lengths_are_refused(url, tmp_path):
         ),
         (BenchOptions(url="nowhere", output="x.json"), "not an http address"),
         (BenchOptions(url="http://127.0.0.1:1", sweep=("speed=3",)), "cannot sweep"),
-        (BenchOptions(url="http://127.0.0.1:1", gates=Gates(max_regression=0.1)), "the result to compare with"),
+        (
+            BenchOptions(url="http://127.0.0.1:1", gates=Gates(max_regression=0.1)),
+            "the result to compare with",
+        ),
     ],
 )
 def test_what_cannot_be_measured_is_refused_first(env, options, words):
@@ -191,3 +195,13 @@ def test_one_command_sweeps_blocks_with_baseline_and_meets_the_published_figures
     assert found[None, False].summary.accept_length is None
     assert env.instances.read("tiny-cpu-bench").supervised is False
     assert report.exit_code is ExitCode.OK
+
+
+def test_a_server_is_not_called_what_it_is_not(env):
+    with (
+        serving(per_request_speculation=False) as server,
+        pytest.raises(UsageProblem, match="cannot leave speculation"),
+    ):
+        bench(env, BenchOptions(url=server.url, speculation=False, output="x.json"))
+    with serving("not-speculating") as server, pytest.raises(UsageProblem, match="does not speculate"):
+        bench(env, BenchOptions(url=server.url, speculation=True, output="x.json"))

@@ -164,3 +164,11 @@ def test_a_proof_that_breaks_is_a_failure_and_hides_no_other():
         found = run_one(_Broken(), client)
     assert found.status is ProofStatus.FAIL
     assert "KeyError" in found.why
+
+
+def test_a_model_that_reasons_is_compared_with_thinking_on_and_off():
+    with serving(**EVERYTHING) as server:
+        found = outcomes(server.url, only=("lossless",))["lossless"]
+        switches = {str(body.get("chat_template_kwargs")) for body in server.requests}
+    assert "24 of 24 texts equal" in found.why
+    assert len(switches) == 3
