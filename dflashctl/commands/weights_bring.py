@@ -58,7 +58,12 @@ def bring(env: Env, models: tuple[ModelPlan, ...], errand: Errand) -> tuple[Mode
         stack.callback(env.hub.close)
         models = looked_again(env, models)
         fresh = frozenset((m.label, f.path) for m in models for f in m.wanted)
-        meter = Meter(env=env, total_bytes=sum(m.wanted_bytes for m in models), files=errand.files)
+        meter = Meter(
+            env=env,
+            total_bytes=sum(m.wanted_bytes for m in models),
+            wanted=tuple((m.repo, len(m.wanted)) for m in models if m.repo and m.wanted),
+            files=errand.files,
+        )
         models = _round(env, models, errand, meter)
         if any((m.label, r.file.path) in fresh for m in models for r in m.bad):
             models = _round(env, set_aside_bad(env, models, tally, only=fresh), errand, meter)
@@ -74,8 +79,6 @@ def looked_again(env: Env, models: tuple[ModelPlan, ...]) -> tuple[ModelPlan, ..
     """The same models as they lie on disk now: another process may have been at work."""
     return tuple(
         replace(m, files=env.weight_store.look(Path(m.folder), tuple(r.file for r in m.files)))
-        if m.source != "builtin"
-        else m
         for m in models
     )
 

@@ -12,7 +12,7 @@ from dflashctl.commands.weights_source import Source, Wishes, find_source, small
 from dflashctl.core.errors import Permanent
 from dflashctl.core.findings import Finding, Severity
 from dflashctl.core.model_config import ModelConfig, indexed_shards, parse_config_text
-from dflashctl.core.model_files import CONFIG, INDEX, CodeFile, FileReport, FileStatus
+from dflashctl.core.model_files import CONFIG, INDEX, CodeFile
 from dflashctl.core.pair import Pair, fc_finding, pair_findings
 from dflashctl.core.profile import Algorithm, ModelRef
 from dflashctl.core.selection import Selection, choose, missing_shards
@@ -122,7 +122,7 @@ def _model(env: Env, source: Source, wishes: Wishes) -> tuple[ModelPlan, ModelCo
             f"{CONFIG} of {source.ref.label!r} is not a model's config", detail=str(source.folder)
         )
     chosen, findings = _selection(env, source, wishes)
-    reports = _looked_at(env, source, chosen)
+    reports = env.weight_store.look(source.folder, chosen.chosen)
     model = ModelPlan(
         role=source.role,
         label=source.ref.label,
@@ -135,7 +135,7 @@ def _model(env: Env, source: Source, wishes: Wishes) -> tuple[ModelPlan, ModelCo
         source=source.kind,
         writable=source.kind == "hub",
     )
-    return model, config, findings
+    return model, config, findings + _unknown_until_now(source)
 
 
 def _selection(env: Env, source: Source, wishes: Wishes) -> tuple[Selection, list[Finding]]:
@@ -167,6 +167,19 @@ def _selection(env: Env, source: Source, wishes: Wishes) -> tuple[Selection, lis
     return chosen, _moved(source)
 
 
+def _unknown_until_now(source: Source) -> list[Finding]:
+    if source.kind != "local" or source.entry is not None:
+        return []
+    return [
+        Finding(
+            id="weights.first_record",
+            severity=Severity.NOTE,
+            summary=f"the files of {source.ref.label} are recorded as they are: there is nothing to compare them with",
+            detail="from now on the lock holds them to this content",
+        )
+    ]
+
+
 def _moved(source: Source) -> list[Finding]:
     if source.listing.moved_to is None:
         return []
@@ -178,17 +191,6 @@ def _moved(source: Source) -> list[Finding]:
             fix=f"change {source.role}.repo in the profile",
         )
     ]
-
-
-def _looked_at(env: Env, source: Source, chosen: Selection) -> tuple[FileReport, ...]:
-    reports = env.weight_store.look(source.folder, chosen.chosen)
-    if source.kind == "builtin":
-        # They come with the package, whose installer checked them; the cheap look is what is left to do.
-        return tuple(
-            replace(r, status=FileStatus.VERIFIED) if r.status is FileStatus.UNVERIFIED else r
-            for r in reports
-        )
-    return reports
 
 
 def _hashed_code(env: Env, source: Source, chosen: Selection, wishes: Wishes) -> tuple[CodeFile, ...]:

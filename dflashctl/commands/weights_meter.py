@@ -18,11 +18,12 @@ _WINDOW = 40
 
 @dataclass(kw_only=True)
 class Meter:
-    """`files` reports each finished file on its own as well."""
+    """`wanted` are (repository, number of files); `files` reports each finished file on its own as well."""
 
     env: Env
     total_bytes: int
     step: str = "fetch"
+    wanted: tuple[tuple[str, int], ...] = ()
     files: bool = False
     _base_bytes: int | None = None
     _finished: dict[str, int] = field(default_factory=dict)
@@ -41,7 +42,7 @@ class Meter:
         if event.written_bytes is not None:
             if self._base_bytes is None:
                 self._base_bytes = event.written_bytes
-            self._tell("fetching" + self._counts(), max(0, event.written_bytes - self._base_bytes))
+            self._tell(f"fetching {self._counts()},", max(0, event.written_bytes - self._base_bytes))
 
     def hashed(self, done_bytes: int) -> None:
         self._tell("verifying", done_bytes)
@@ -88,6 +89,7 @@ class Meter:
         return (b1 - b0) / (t1 - t0) if t1 > t0 and b1 > b0 else None
 
     def _counts(self) -> str:
-        return "".join(
-            f" {repo.rsplit('/', 1)[-1]} {count} files," for repo, count in sorted(self._finished.items())
+        parts = (
+            f"{repo.rsplit('/', 1)[-1]} {self._finished.get(repo, 0)}/{of} files" for repo, of in self.wanted
         )
+        return ", ".join(parts)

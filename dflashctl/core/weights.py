@@ -106,7 +106,7 @@ class ModelPlan:
     def wanted_bytes(self) -> int:
         return total_bytes(self.wanted)
 
-    def to_json(self) -> dict[str, object]:
+    def summary(self) -> dict[str, object]:
         return {
             "role": self.role,
             "label": self.label,
@@ -118,6 +118,11 @@ class ModelPlan:
             "files_wanted": len(self.wanted),
             "bytes_total": self.total_bytes,
             "bytes_wanted": self.wanted_bytes,
+        }
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            **self.summary(),
             "code": self.code,
             "files": tuple(_file_json(r) for r in self.files),
             "left_out": tuple({"path": path, "reason": reason} for path, reason in self.left_out),
@@ -148,7 +153,7 @@ class WeightsPlan:
 
     def to_json(self) -> dict[str, object]:
         return {
-            "models": self.models,
+            "models": tuple(m.summary() for m in self.models),
             "room": self.room,
             "access": self.access,
             "bytes_wanted": self.wanted_bytes,

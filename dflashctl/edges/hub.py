@@ -41,6 +41,7 @@ class _Course:
     looked_s: float = 0.0
     stalls_in_a_row: int = 0
     restarts: int = 0
+    by_xet: bool = False
 
 
 class HuggingFaceHub:
@@ -126,8 +127,7 @@ class HuggingFaceHub:
         failed = tuple(
             (f"{repo}/{path}", str(event["message"])) for (repo, path), event in course.failed.items()
         )
-        transport = "xet" if xet and self._process is not None and self._process.hello["xet"] else "http"
-        return Transfer(failed=failed, restarts=course.restarts, transport=transport)
+        return Transfer(failed=failed, restarts=course.restarts, transport="xet" if course.by_xet else "http")
 
     def close(self) -> None:
         if self._process is not None:
@@ -182,6 +182,8 @@ class HuggingFaceHub:
             course.failed.pop(key, None)
             course.stalls_in_a_row = 0
             notify(TransferEvent(finished=key))
+        elif kind == "result":
+            course.by_xet = bool(event["xet"])
         elif kind == "failed":
             course.failed[event["repo"], event["path"]] = event
         elif kind == "waiting":

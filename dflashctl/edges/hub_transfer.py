@@ -41,6 +41,7 @@ _CHUNK_BYTES = 1024 * 1024
 _READ_LIMIT_BYTES = 64 * 1024 * 1024
 _READ_TIMEOUT_S = 30.0
 _LEAST_RESUMED_BYTES = 4 * _CHUNK_BYTES
+_seen: set[str] = set()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +70,8 @@ def prepare(say: Say) -> None:
 
     def watch(response: Any) -> None:
         wait = asked_wait_s(response.headers, time.time()) if response.status_code in {429, 503} else None
+        if response.headers.get(constants.HUGGINGFACE_HEADER_X_XET_HASH):
+            _seen.add("xet")
         if wait is not None:
             say("waiting", seconds=wait, status=response.status_code)
 
@@ -78,6 +81,11 @@ def prepare(say: Say) -> None:
         return made
 
     set_client_factory(client)
+
+
+def came_by_xet() -> bool:
+    """Whether any file so far was offered by Xet and taken that way."""
+    return uses_xet() and "xet" in _seen
 
 
 def uses_xet() -> bool:

@@ -115,4 +115,4 @@ def _fetch(request: Request, account: Account, speaker: Speaker) -> dict[str, ob
     stop = threading.Event()
     with ThreadPoolExecutor(workers if isinstance(workers, int) else 8) as pool:
         list(pool.map(lambda file: hub_transfer.bring(account, file, speaker.say, stop), files))
-    return {"files": len(files)}
+    return {"files": len(files), "xet": hub_transfer.came_by_xet()}

@@ -35,7 +35,9 @@ def amount_text(event: Progress) -> str:
         return ""
     if event.unit == "bytes":
         whole = f" of {bytes_text(event.total)}" if event.total else ""
-        return f" {bytes_text(event.done)}{whole}"
+        rate = f", {bytes_text(event.rate_per_s)}/s" if event.rate_per_s else ""
+        left = f", {elapsed_text(event.left_s)} left" if event.left_s else ""
+        return f" {bytes_text(event.done)}{whole}{rate}{left}"
     whole = f"/{event.total:g}" if event.total else ""
     return f" {event.done:g}{whole}"
 
