@@ -79,11 +79,13 @@ def _copy(torch: Any, a: int, b: int) -> tuple[bool, float]:
 
 def all_reduce(torch: Any) -> None:
     """One sum over all GPUs through NCCL, from one process."""
+    from torch.cuda import nccl  # noqa: PLC0415 - torch is not everywhere
+
     count = torch.cuda.device_count()
     say("reducing")
     begin = time.monotonic()
     parts = [torch.full((1 << 20,), float(i + 1), device=f"cuda:{i}") for i in range(count)]
-    torch.cuda.nccl.all_reduce(parts)
+    nccl.all_reduce(parts)
     for i in range(count):
         torch.cuda.synchronize(i)
     wanted = count * (count + 1) / 2

@@ -61,7 +61,8 @@ def _print(answer: Console, renderables: Iterable[RenderableType]) -> None:
         if isinstance(renderable, str):
             answer.file.write(renderable + "\n")
         else:
-            answer.print(renderable)
+            # A sentence in a file or a pipe stays on its line, so that it can be found again.
+            answer.print(renderable, soft_wrap=isinstance(renderable, Text) and not answer.is_terminal)
 
 
 def finding_lines(finding: Finding, *, short: bool = False) -> list[RenderableType]:
