@@ -45,7 +45,7 @@ def profile_matrix(env: Env, request: PlanRequest | None = None) -> Report:
 
 
 def _request(name: str, request: PlanRequest | None) -> PlanRequest:
-    from dflashctl.core.options import PlanRequest  # noqa: PLC0415 - only needed when none was given
+    from dflashctl.core.options import PlanRequest
 
     return request if request is not None else PlanRequest(profile=name)
 

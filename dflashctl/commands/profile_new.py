@@ -150,5 +150,9 @@ def profile_new_from(
     try:
         (env.cwd / output).write_text(report.data.text, encoding="utf-8")
     except OSError as error:
-        raise Permanent(f"{output!r} cannot be written: {error.strerror}", hint="name another file: -o FILE") from error
-    return replace(report, next_steps=(f"dflashctl profile explain {output}", f"dflashctl up {output} --dry-run"))
+        raise Permanent(
+            f"{output!r} cannot be written: {error.strerror}", hint="name another file: -o FILE"
+        ) from error
+    return replace(
+        report, next_steps=(f"dflashctl profile explain {output}", f"dflashctl up {output} --dry-run")
+    )

@@ -1,47 +1,50 @@
-"""Run by the light environment: gives each command line on standard input to one release's real parser.
+"""Run by the light environment: answers for the real parser of the release that it finds.
 
-Input: a JSON list of argument lists. Output: one JSON object with `options` (as introspect.py prints them) and
-`answers`: null where the parser accepted, else its message.
+First line of the answer: the options as introspect.py prints them. Then, for each line of input (a JSON list of
+argument lists), one line: a list with null where the parser accepted, else its message.
 """
 
 import argparse
+import importlib.util
 import json
 import os
 import sys
 
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:] = [place for place in sys.path if place != HERE]
 
-class Refused(Exception):
+
+class RefusedError(Exception):
     pass
 
 
 class Parser(argparse.ArgumentParser):
     def error(self, message):
-        raise Refused(message)
+        raise RefusedError(message)
+
+
+def answer(parser, command):
+    try:
+        parser.parse_args(command)
+    except RefusedError as refusal:
+        return str(refusal)
+    return None
 
 
 def main(introspect):
-    commands = json.load(sys.stdin)
-    answer = os.dup(1)
+    out = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     introspect._lighten()
     from sglang.srt.server_args import ServerArgs
 
     parser = Parser()
     ServerArgs.add_cli_args(parser)
-    answers = []
-    for command in commands:
-        try:
-            parser.parse_args(command)
-            answers.append(None)
-        except Refused as refusal:
-            answers.append(str(refusal))
-    with os.fdopen(answer, "w") as out:
-        out.write(json.dumps({"options": introspect._options(), "answers": answers}) + "\n")
+    out.write(json.dumps(introspect._options()) + "\n")
+    for line in sys.stdin:
+        out.write(json.dumps([answer(parser, command) for command in json.loads(line)]) + "\n")
 
 
 if __name__ == "__main__":
-    import importlib.util
-
     spec = importlib.util.spec_from_file_location("introspect", sys.argv[1])
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

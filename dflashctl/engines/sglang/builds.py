@@ -57,7 +57,7 @@ def with_sources(dump: str, root: Path | None, /) -> str:
     """The answer of introspect.py with the draft hooks of the build's model classes, as far as they can be read."""
     said = json.loads(dump.splitlines()[-1])
     if root is not None:
-        from dflashctl.engines.sglang import scan  # noqa: PLC0415 - only a changed build needs it
+        from dflashctl.engines.sglang import scan
 
         try:
             said["model_hooks"] = scan.models(root / "srt" / "models")

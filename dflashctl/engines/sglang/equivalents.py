@@ -113,9 +113,16 @@ EQUIVALENTS: tuple[Equivalent, ...] = (
     ),
     _renamed("--nsa-decode-backend", "--dsa-decode-backend", "sglang 0.5.13: srt/server_args.py"),
     _renamed("--nsa-prefill-backend", "--dsa-prefill-backend", "sglang 0.5.13: srt/server_args.py"),
-    _renamed("--nsa-prefill-cp-mode", "--cp-strategy", "sglang 0.5.14: srt/server_args.py"),
-    _renamed("--dsa-prefill-cp-mode", "--cp-strategy", "sglang 0.5.14: srt/server_args.py"),
-    _renamed("--prefill-cp-mode", "--cp-strategy", "sglang 0.5.14: srt/server_args.py"),
+    *(
+        Equivalent(
+            old=(Piece(flag=flag, value=old),),
+            new=(Piece(flag="--cp-strategy", value=new),),
+            reason=f"{flag} {old} became --cp-strategy {new}",
+            source="sglang 0.5.14: srt/server_args.py",
+        )
+        for flag in ("--dsa-prefill-cp-mode", "--nsa-prefill-cp-mode", "--prefill-cp-mode")
+        for old, new in (("in-seq-split", "zigzag"), ("round-robin-split", "interleave"))
+    ),
     _renamed(
         "--enable-nsa-prefill-context-parallel",
         "--enable-prefill-cp",

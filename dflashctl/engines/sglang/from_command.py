@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dflashctl.engines.sglang.wish import Wish
 
 _SECRET = re.compile(r"TOKEN|SECRET|PASSWORD|API_?KEY|CREDENTIAL", re.IGNORECASE)
+_KEYS = ("--api-key", "--admin-api-key")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _REPO = re.compile(r"[\w.-]+/[\w.-]+")
 _GPU_CHOICE = (
@@ -55,6 +56,7 @@ def drafted(pasted: Pasted, release: str) -> Drafted:
     read = read_words(pasted.words, have, "the command")
     environment = fit_environment(pasted.environment, have.release, known=True)
     translated = translate((*read.wishes, *environment.wishes), have)
+    shown = tuple(one for one in translated.granted if one.flag not in _KEYS)
     fields: dict[str, Any] = {}
     notes = [_note("left_out", text) for text in pasted.notes]
     if pasted.image:
@@ -74,14 +76,14 @@ def drafted(pasted: Pasted, release: str) -> Drafted:
     )
     return Drafted(
         fields=fields,
-        translations=(*translations(translated.granted, translated.dropped), *environment.translations),
+        translations=(*translations(shown, translated.dropped), *environment.translations),
         findings=findings,
     )
 
 
 def _placed(one: Wish, fields: dict[str, Any], notes: list[Finding]) -> tuple[str, ...]:
     """Put the wish into its field; the words that have no field are returned, for extra_args."""
-    if one.flag in ("--api-key", "--admin-api-key"):
+    if one.flag in _KEYS:
         notes.append(_note("key_dropped", f"{one.flag} was left out: a profile holds no secrets"))
         return ()
     if one.flag in _IN_PROFILE:

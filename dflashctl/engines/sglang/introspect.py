@@ -78,7 +78,7 @@ def _lighten() -> None:
     """Let SGLang import without its GPU packages and beside a newer transformers."""
     sys.meta_path.append(_Finder())
     with contextlib.suppress(ImportError):
-        from transformers.models.auto import auto_factory, configuration_auto  # noqa: PLC0415 - may be absent
+        from transformers.models.auto import auto_factory, configuration_auto
 
         for owner in (auto_factory._LazyAutoMapping, configuration_auto._LazyConfigMapping):  # noqa: SLF001 - no other way
             owner.register = _forgiving(owner.register)
@@ -142,7 +142,7 @@ _STANDARD = frozenset(vars(argparse.Action(["--x"], "x"))) | {"container", "depr
 
 def _options() -> list[dict[str, object]]:
     """Every option of the installed SGLang's own parser."""
-    from sglang.srt.server_args import ServerArgs  # noqa: PLC0415 - slow, and only the child may pay
+    from sglang.srt.server_args import ServerArgs
 
     parser = argparse.ArgumentParser()
     ServerArgs.add_cli_args(parser)

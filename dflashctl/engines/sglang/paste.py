@@ -66,7 +66,7 @@ def _from_shell(text: str, known: Mapping[str, str]) -> Pasted:
 
 
 def _refuse_unknown(pasted: Pasted, unset: tuple[str, ...], *, substitutions: bool) -> None:
-    if substitutions and any("$(" in word or "`" in word for word in pasted.words):
+    if substitutions and any(map(_is_substitution, pasted.words)):
         raise UsageProblem(
             "the command takes the output of another command, and nothing of it is run",
             hint="write the value instead of $(...)",
@@ -77,6 +77,11 @@ def _refuse_unknown(pasted: Pasted, unset: tuple[str, ...], *, substitutions: bo
             f"variable {unset[0]!r} has no value in the text",
             hint=f"write its value: {unset[0]}=VALUE before the command",
         )
+
+
+def _is_substitution(word: str) -> bool:
+    """Whether the word is, or is a splinter of, $(...) or `...`."""
+    return "$(" in word or "`" in word or word in ("(", ")") or word.endswith("$")
 
 
 def _started(command: tuple[str, ...], environment: dict[str, str]) -> Pasted | None:

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 def published(command: str, release: str, /) -> tuple[Translation, ...]:
     """Its options and variables that the release spells otherwise or does not have; nothing where it cannot be read."""
-    from dflashctl.engines.sglang.from_command import drafted  # noqa: PLC0415 - only profiles with one pay for it
-    from dflashctl.engines.sglang.paste import read_pasted  # noqa: PLC0415
+    from dflashctl.engines.sglang.from_command import drafted
+    from dflashctl.engines.sglang.paste import read_pasted
 
     try:
         return drafted(read_pasted(command), release).translations

@@ -200,7 +200,7 @@ RULES: tuple[Rule, ...] = (
             and s.capability[0] >= 10  # noqa: PLR2004 - compute capability
             and not s.is_("--mamba-ssm-dtype", "bfloat16")
         ),
-        since="0.5.17",
+        since="0.5.10",
         severity=Severity.ERROR,
         consequence="linear attention by flashinfer on these GPUs needs --mamba-ssm-dtype bfloat16",
         fix="--set backends.linear_decode=triton --set backends.linear_verify=triton",
