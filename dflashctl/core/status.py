@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from dflashctl.core.instance import ENDED, Phase, Reason
@@ -12,6 +14,7 @@ if TYPE_CHECKING:
     from dflashctl.core.metrics_text import LiveFigures
 
 STATUS_VERSION = 1
+_NO_FACTS: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +84,7 @@ class InstanceStatus:
     probe: ProbeState | None = None
     live: LiveFigures | None = None
     gpus: tuple[str, ...] = ()
-    facts: tuple[tuple[str, str], ...] = ()
+    facts: Mapping[str, str] = _NO_FACTS
     log: str | None = None
     log_lost_lines: int = 0
     config_digest: str | None = None
@@ -136,7 +139,7 @@ def status_of(
         probe=record.probe,
         live=live,
         gpus=served.gpus if served else (),
-        facts=record.facts,
+        facts=dict(record.facts),
         log=log,
         log_lost_lines=record.log_lost_lines,
         config_digest=served.fingerprint if served else None,

@@ -150,7 +150,8 @@ class Loop:
         tools = self._tools
         tools.labels.phase = self.state.phase
         tools.journal.probe = tools.watch.state
-        tools.journal.facts = self._reader.facts
+        if not self.state.is_ready:
+            tools.journal.facts = dict(self._reader.facts)
         tools.journal.log_lost_lines = tools.log.lost_lines
         tools.journal.update(self.state)
         if self.state.phase is not before.phase:
