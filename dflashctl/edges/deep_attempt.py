@@ -79,7 +79,7 @@ def _copy(torch: Any, a: int, b: int) -> tuple[bool, float]:
 
 def all_reduce(torch: Any) -> None:
     """One sum over all GPUs through NCCL, from one process."""
-    from torch.cuda import nccl  # noqa: PLC0415 - torch is not everywhere
+    from torch.cuda import nccl
 
     count = torch.cuda.device_count()
     say("reducing")
@@ -97,7 +97,7 @@ def main() -> None:
     if not start_cuda():
         return
     try:
-        import torch  # noqa: PLC0415 - only after CUDA itself has started
+        import torch
     except ImportError as error:
         say("no_torch", text=str(error))
         return

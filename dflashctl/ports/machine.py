@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 class MachineProbe(Protocol):
     def snapshot(self) -> Machine:
-        """This host now; a missing driver or GPU is a state of the Machine (`gpu_problem`), not an error."""
+        """The host now; a missing driver or GPU is a state of the Machine (`gpu_problem`), not an error."""
 
     def survey(self, python: str) -> Machine:
         """`snapshot` with the host's facts and what the engine's interpreter `python` has installed."""
