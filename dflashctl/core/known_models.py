@@ -17,9 +17,10 @@ class KnownModel:
 
 _KDA = LinearState(kind="kda", layers=69, k_heads=96, v_heads=96, k_dim=128, v_dim=128, conv_kernel=4)
 
-# From the config.json of each repository, except where `estimated`: the drafter of Kimi-K3 publishes six layers of
-# Qwen3-style attention, and its heads and size are taken to be those of the drafter of Kimi-K2.5, whose target has
-# the same hidden size.
+# Targets: from the config.json of each repository, and the sum of the files' sizes. Drafter of Kimi-K2.5: from the
+# shapes of its tensors. `estimated`: Kimi-K3's drafter publishes six layers of Qwen3-style attention, and its heads and
+# size are taken to be those of Kimi-K2.5's, whose target has the same hidden size; Qwen3-8B's has five layers, taken to
+# be shaped like its target's.
 KNOWN_MODELS = {
     "moonshotai/Kimi-K3": KnownModel(
         geometry=Geometry(
@@ -45,7 +46,7 @@ KNOWN_MODELS = {
         weights_bytes=16_381_516_776,
     ),
     "z-lab/Qwen3-8B-DFlash-b16": KnownModel(
-        geometry=Geometry(attention_layers=5, kv_heads=8, head_dim=128, v_head_dim=128),
+        geometry=Geometry(attention_layers=5, kv_heads=8, head_dim=128, v_head_dim=128, estimated=True),
         weights_bytes=2_097_000_000,
     ),
 }
