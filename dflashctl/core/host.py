@@ -97,7 +97,6 @@ class Host:
     proxy_set: bool | None = None
     proxy_spares_loopback: bool | None = None
     engine_variables: tuple[tuple[str, str], ...] = ()
-    unknown: tuple[str, ...] = ()
 
     def folder(self, kind: str) -> Folder | None:
         return next((folder for folder in self.folders if folder.kind == kind), None)
