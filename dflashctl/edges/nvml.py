@@ -29,9 +29,14 @@ class Asker:
     def ask(self, fact: str, function: str, *args: Any) -> Any:
         """The answer of that NVML function, or None with `fact` noted as unknown."""
         value = self.quietly(function, *args)
-        if value is None and fact not in self.unknown:
-            self.unknown.append(fact)
+        if value is None:
+            self.note(fact)
         return value
+
+    def note(self, fact: str) -> None:
+        """Remember, once, that this fact is unknown."""
+        if fact not in self.unknown:
+            self.unknown.append(fact)
 
     def quietly(self, function: str, *args: Any) -> Any:
         """As `ask`, for a question whose refusal is an answer in itself."""

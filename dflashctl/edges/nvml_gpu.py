@@ -131,7 +131,7 @@ def _recovery_action(asker: Asker, handle: Any) -> str | None:
         else None
     )
     if values is None or values[0].nvmlReturn != 0:
-        asker.unknown.append("recovery_action")
+        asker.note("recovery_action")
         return None
     return _word(_RECOVERY_ACTIONS, values[0].value.uiVal)
 
@@ -181,7 +181,7 @@ def _numa_node(asker: Asker, handle: Any, bus_id: str | None) -> int | None:
     if node is None and bus_id:
         node = _sysfs_numa_node(bus_id)
     if node is None:
-        asker.unknown.append("numa_node")
+        asker.note("numa_node")
     return node
 
 

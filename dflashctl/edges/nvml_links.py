@@ -61,7 +61,7 @@ def lanes(asker: Asker, handle: Any) -> tuple[int | None, int | None, tuple[int,
             break
         states[lane] = state
     if not states:
-        asker.unknown.append("nvlink")
+        asker.note("nvlink")
         return None, None, (), None
     down = tuple(lane for lane, state in states.items() if not state)
     first = next((lane for lane, state in states.items() if state), None)
@@ -82,7 +82,7 @@ def fabric(asker: Asker, handle: Any) -> Fabric | None:
         info = make()
         if asker.quietly(function, handle, byref(info)) is not None:
             return _fabric(asker.lib, info)
-    asker.unknown.append("fabric")
+    asker.note("fabric")
     return None
 
 

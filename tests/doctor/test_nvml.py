@@ -61,6 +61,7 @@ def test_an_old_driver_is_survived_and_what_it_hides_is_named():
     assert gpu.name == "NVIDIA H200"
     assert (gpu.fabric, gpu.row_remap, gpu.throttle_reasons, gpu.recovery_action) == (None, None, None, None)
     assert {"fabric", "row_remap", "throttle_reasons", "recovery_action", "numa_node"} <= set(gpu.unknown)
+    assert len(set(gpu.unknown)) == len(gpu.unknown)
 
 
 def test_a_driver_that_refuses_half_never_answers_with_zero():
