@@ -125,7 +125,8 @@ class _Call:
         return self._response
 
     def read(self) -> bytes:
-        if self._response is None or self._socket is None:
+        # Since Python 3.12.2 a response closes itself and its socket with the last byte that its length announced.
+        if self._response is None or self._socket is None or self._response.isclosed():
             return b""
         self._socket.settimeout(self._left_s())
         return self._response.read1(_CHUNK_BYTES)
