@@ -131,7 +131,7 @@ def measure(
         judged=sum(record.text is not None for record in records),
         warnings=(
             *(() if withheld else (finding.summary for finding in judged)),
-            *run_warnings(records, mismatches, looping, watch.readings),
+            *run_warnings(records, mismatches, looping, watch.readings, setting.concurrency or 1),
         ),
         records=tuple(replace(r, text=None, reasoning_text=None) for r in records)
         if options.records

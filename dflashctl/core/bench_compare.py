@@ -26,7 +26,7 @@ class Change(str, Enum):
     BETTER = "better"
     WORSE = "worse"
     SAME = "no clear change"
-    UNKNOWN = "too few samples"
+    UNKNOWN = "no interval"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,21 +22,24 @@ if TYPE_CHECKING:
 
 _LOOKED_AT = 2000  # characters at the end of a text in which a loop would show
 _DRIFT = 0.2
+_TIMED = frozenset({"ttft_ms", "tpot_ms", "e2e_ms", "per_request_tokens_per_s"})
 
 
 def without_latencies(summary: RunSummary) -> RunSummary:
     """The summary with every figure that a slow client spoils left unknown; counts and accept length stay."""
-    spoilt = (
-        "ttft_ms",
-        "tpot_ms",
-        "itl_ms",
-        "icl_ms",
-        "e2e_ms",
-        "per_request_tokens_per_s",
-        "inverse_tpot_tokens_per_s",
+    kept = {name: value for name, value in summary.intervals.items() if name.partition(".")[0] not in _TIMED}
+    return replace(
+        summary,
+        ttft_ms=None,
+        tpot_ms=None,
+        itl_ms=None,
+        icl_ms=None,
+        e2e_ms=None,
+        per_request_tokens_per_s=None,
+        inverse_tpot_tokens_per_s=None,
+        goodput=None,
+        intervals=kept,
     )
-    kept = {name: value for name, value in summary.intervals.items() if name.partition(".")[0] not in spoilt}
-    return replace(summary, intervals=kept, goodput=None, **dict.fromkeys(spoilt))
 
 
 def samples_of(records: Sequence[RequestRecord], *, latencies: bool = True) -> Samples:
@@ -82,7 +85,9 @@ def run_warnings(
     mismatches: int,
     looping: tuple[str, ...],
     readings: Sequence[GpuReading],
+    in_flight: int,
 ) -> tuple[str, ...]:
+    """Sentences on what a reader must know of a run; `in_flight` requests at most ran at once."""
     told = []
     if looping:
         told.append(
@@ -93,7 +98,7 @@ def run_warnings(
         told.append(
             f"{empty} of {len(records)} answers used up max_tokens before they began: raise --max-tokens"
         )
-    drift = _drift(records)
+    drift = _drift(records, in_flight)
     if drift is not None and abs(drift) > _DRIFT:
         told.append(
             f"the second half decoded {drift:+.0%} against the first: warm up longer, or look at the clocks"
@@ -110,9 +115,14 @@ def run_warnings(
     return tuple(told)
 
 
-def _drift(records: Sequence[RequestRecord]) -> float | None:
-    """How much faster the later half of the requests decoded than the earlier one, as a share."""
-    rates = [rate for r in records if r.ok and (rate := latency.decode_tokens_per_s(r)) is not None]
+def _drift(records: Sequence[RequestRecord], in_flight: int) -> float | None:
+    """How much faster the later half of the requests decoded than the earlier one, as a share.
+
+    The first and the last ones ran beside fewer others, so they are left out.
+    """
+    edge = in_flight if in_flight > 1 else 0
+    inner = records[edge : len(records) - edge]
+    rates = [rate for r in inner if r.ok and (rate := latency.decode_tokens_per_s(r)) is not None]
     half = len(rates) // 2
     if half < 8:  # noqa: PLR2004 - fewer say nothing
         return None

@@ -105,8 +105,13 @@ def _published(run: BenchRun) -> Text:
 
 
 def _told(item: Expectation) -> Text:
-    deviation = f" {item.deviation:+.1%}" if item.deviation is not None else ""
+    deviation = f" {_signed(item.deviation)}" if item.deviation is not None else ""
     return Text(f"{item.published:g}{deviation} {item.verdict.value}", style=_STYLES[item.verdict])
+
+
+def _signed(share: float) -> str:
+    """+0.5 %, and never a minus before nothing."""
+    return f"{round(share, 3) + 0.0:+.1%}"
 
 
 def _two(distribution: Distribution | None) -> str:
