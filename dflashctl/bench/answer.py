@@ -102,8 +102,8 @@ class Answer:
             self._framing = Sized(head.length)
             self.whole = head.length == 0
 
-    def feed(self, at_s: float, data: bytes) -> None:
-        """Bytes of the body that arrived at `at_s`."""
+    def feed(self, at_s: float, data: bytes) -> bool:
+        """Bytes of the body that arrived at `at_s`; whether they ended the body or showed an error."""
         if self._aligned:
             line = data.find(b"\r\n", 0, 12)
             end = len(data) - 4
@@ -114,11 +114,12 @@ class Answer:
                 and data[end + 1] == _LINE_FEED
             ):  # by far the most common: one chunk that holds one event, both whole
                 self._event(at_s, data[line + 8 : end])
-                return
+                return False
         if len(data) > _MANY_BYTES and self._streamed and isinstance(self._framing, Chunked):
             self._feed_row(at_s, data, self._framing)
         else:
             self._feed(at_s, data)
+        return self.whole or self.tally.error is not None
 
     def _feed_row(self, at_s: float, data: bytes, framing: Chunked) -> None:
         """A large read: the rest of a cut chunk, then a row of whole ones, then the start of one or the end."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 SLICE_S = 0.0002  # what parsing may take while sockets could be waiting
 LIMIT_BYTES = 8 << 20
-_SMALL = 1024
+SMALL = 1024
 _CLOCK_EVERY = 8
 
 
@@ -50,10 +50,9 @@ class Backlog:
             else:
                 size = len(data)
                 self.size -= size
-                answer.feed(at, data)
-                if flight.end_s is None and (answer.whole or answer.tally.error is not None):
+                if answer.feed(at, data) and flight.end_s is None:
                     self._over(flight, at)
-                if size < _SMALL and count % _CLOCK_EVERY:
+                if size < SMALL and count % _CLOCK_EVERY:
                     continue
             if monotonic() >= until:
                 break

@@ -11,7 +11,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from dflashctl.bench.answer import read_head
-from dflashctl.bench.backlog import LIMIT_BYTES, SLICE_S
+from dflashctl.bench.backlog import LIMIT_BYTES, SLICE_S, SMALL
 from dflashctl.bench.dechunk import FramingError
 from dflashctl.bench.flight import CHUNKED_END
 from dflashctl.bench.flights import Flights
@@ -95,7 +95,8 @@ class Driver:
 
     def _serve(self, events: list[tuple[int, int]]) -> None:
         """Read what came; the common case, one more piece of a chunked body, is written out here."""
-        links, backlog, view = self._links, self.backlog, self._view
+        links, backlog, view, items = self._links, self.backlog, self._view, self.backlog.items
+        few = len(events) <= _FEW
         for fd, mask in events:
             link = links.get(fd)
             if link is None or not link.plain or mask != READ:
@@ -114,8 +115,12 @@ class Driver:
             data = view[:size].tobytes()
             flight.heard_s = now
             flight.previous = data
-            backlog.items.append((flight, now, data))
-            backlog.size += size
+            if few and size < SMALL and not items:  # parsed sooner than stored
+                if flight.answer.feed(now, data):
+                    self._flights.over(flight, now)
+            else:
+                items.append((flight, now, data))
+                backlog.size += size
             if data.endswith(CHUNKED_END):
                 self._flights.landed(link, flight, now)
 

@@ -31,7 +31,7 @@ class Flights:
         self._poller = poller
         self._pulse = pulse
         self.dock = Dock(target, poller, pulse, self._not_connected)
-        self.backlog = Backlog(done, self._over)
+        self.backlog = Backlog(done, self.over)
         self.flying: set[Flight] = set()
         self.again: deque[tuple[int, float]] = deque()
         self.plan: Plan | None = None
@@ -146,7 +146,7 @@ class Flights:
         self._pulse.reconnects += 1
         self.again.append((flight.index, flight.intended_s))
 
-    def _over(self, flight: Flight, at: float) -> None:
+    def over(self, flight: Flight, at: float) -> None:
         """Parsing found the end that the hint missed (trailers), or bytes that are no valid answer."""
         link, error = flight.link, flight.answer.tally.error
         if link is None or link.flight is not flight or (error is not None and error[0] != "protocol"):

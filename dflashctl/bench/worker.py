@@ -29,7 +29,8 @@ class Worker:
     def __init__(self, config: dict[str, object], start_fd: int) -> None:
         self._config = config
         self._start_fd = start_fd
-        self._flights: list[Flight] = []
+        self._rows: list[list[object]] = []
+        self._chunks = self._mismatches = 0
         self._warming = True
         self._errors = self._tokens = self._steps = 0
         requests = config["requests"]
@@ -50,9 +51,9 @@ class Worker:
         start = self._await_start()
         if start is None:
             return
-        self._flights.clear()
+        self._rows.clear()
         self._warming = False
-        self._errors = self._tokens = self._steps = 0
+        self._errors = self._tokens = self._steps = self._chunks = self._mismatches = 0
         self._measure(start, limit)
 
     def _measure(self, start: float, limit: int | None) -> None:
@@ -87,7 +88,9 @@ class Worker:
 
     def _done(self, flight: Flight) -> None:
         tally = flight.answer.tally
-        self._flights.append(flight)
+        self._rows.append(record_row(flight))  # the flight itself, some kilobytes, can go
+        self._chunks += tally.chunks
+        self._mismatches += tally.mismatches
         if tally.error is not None:
             self._errors += 1
         self._tokens += tally.completion_tokens or 0 if tally.verify_steps else 0
@@ -96,7 +99,7 @@ class Worker:
     def _beat(self, now: float) -> None:
         say({
             "beat": now,
-            "done": len(self._flights),
+            "done": len(self._rows),
             "errors": self._errors,
             "tokens": self._tokens,
             "steps": self._steps,
@@ -105,16 +108,16 @@ class Worker:
         })  # fmt: skip
 
     def _report(self, health: dict[str, object]) -> None:
-        for start in range(0, len(self._flights), _BATCH):
-            say({"records": [record_row(f) for f in self._flights[start : start + _BATCH]]})
+        for start in range(0, len(self._rows), _BATCH):
+            say({"records": self._rows[start : start + _BATCH]})
         driver = self._driver
         say({
             "health": health,
             "interrupted": driver.stopped,
             "backlog_max": driver.backlog.size_max,
             "parsed_busy": driver.backlog.parsed_busy,
-            "chunks": sum(f.answer.tally.chunks for f in self._flights),
-            "mismatches": sum(f.answer.tally.mismatches for f in self._flights),
+            "chunks": self._chunks,
+            "mismatches": self._mismatches,
         })  # fmt: skip
 
 

@@ -95,8 +95,9 @@ def doubts(record: RequestRecord) -> tuple[str, ...]:
     """What in the server's counts of a finished request contradicts itself; figures made of it are suspect.
 
     usage_below_chunks: fewer tokens than content chunks, though a chunk holds at least one.
-    usage_differs: the final count is not the last running one. steps_above_tokens: more verify steps than
-    tokens, though each step yields at least one. drafts_above_tokens: more accepted drafts than tokens.
+    usage_differs: the final count is below the running one. steps_above_tokens: more verify steps than
+    tokens, though each step yields at least one. (Accepted drafts may exceed the tokens: the engine counts
+    those behind a stop too.)
     """
     tokens, spec = record.completion_tokens, record.spec
     if tokens is None:
@@ -106,6 +107,5 @@ def doubts(record: RequestRecord) -> tuple[str, ...]:
         "usage_below_chunks": tokens < record.chunks,
         "usage_differs": bool(record.chunk_tokens) and running > tokens,
         "steps_above_tokens": spec is not None and spec.verify_steps > tokens,
-        "drafts_above_tokens": spec is not None and (spec.accepted_drafts or 0) > tokens,
     }
     return tuple(name for name, wrong in found.items() if wrong)

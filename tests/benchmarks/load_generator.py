@@ -1,7 +1,8 @@
 """Compare the load generator with its peers, in turns, against a mock server that logs its true send times.
 
     python -m tests.benchmarks.load_generator [--rounds 3] [--steps c32,c256,c1024,flat,requests]
-        [--rust-extension _bench...so] [--tokenizer DIR] [--sglang-python PYTHON --sglang-path DIR]
+        [--rust-extension _bench...so] [--tokenizer DIR]
+        [--sglang-python PYTHON (--sglang-path DIR | --sglang-script FILE)]
 
 The server gets one core and the client another, so that all figures are per core. Peers are taken only when
 given: the extension out of an SGLang wheel (0.5.22 or later) for its Rust client, an interpreter that can run
@@ -48,7 +49,7 @@ STEPS = {
     "c256": Step("C=256", 256, 256, 400, 200, 10),
     "c1024": Step("C=1024", 1024, 1024, 240, 200, 1000 / 60),
     "flat": Step("C=32", 32, 128, 8000, 0, 0, 16),
-    "requests": Step("C=32, 2 chunks", 32, 6000, 2, 0, 0),
+    "requests": Step("C=32, 2 chunks", 32, 30000, 2, 0, 0),
 }
 
 
@@ -85,12 +86,8 @@ def rust_command(step: Step, url: str, out: Path, options: argparse.Namespace) -
 
 
 def sglang_command(step: Step, url: str, out: Path, options: argparse.Namespace) -> list[str]:
-    return [
-        options.sglang_python,
-        "-m",
-        "sglang.bench_serving",
-        *bench_serving_options(step, url, out, options),
-    ]
+    program = [options.sglang_script] if options.sglang_script else ["-m", "sglang.bench_serving"]
+    return [options.sglang_python, *program, *bench_serving_options(step, url, out, options)]
 
 
 def bench_serving_options(step: Step, url: str, out: Path, options: argparse.Namespace) -> list[str]:
@@ -154,7 +151,9 @@ def start_server(step: Step, core: int, options: argparse.Namespace) -> tuple[su
 
 def place(core: int, options: argparse.Namespace, nice: int) -> None:
     os.sched_setaffinity(0, {core})
-    if options.priority:
+    if options.realtime:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+    elif options.priority:
         os.nice(nice)
 
 
@@ -261,12 +260,11 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", default=",".join(STEPS))
     parser.add_argument("--clients", default="")
-    for name in ("rust-extension", "rust-python", "tokenizer", "sglang-python", "sglang-path"):
+    for name in ("rust-extension", "rust-python", "tokenizer", "sglang-python", "sglang-path", "sglang-script"):
         parser.add_argument(f"--{name}", default="")
     parser.add_argument("--python", default=sys.executable)
-    parser.add_argument(
-        "--priority", action="store_true", help="raise the priority of both (needs the right to)"
-    )
+    parser.add_argument("--priority", action="store_true", help="nice -15 for both (needs the right to)")
+    parser.add_argument("--realtime", action="store_true", help="SCHED_FIFO for both: for a machine with other work")
     options = parser.parse_args()
     peers = [
         n

@@ -131,6 +131,7 @@ def test_counts_that_contradict_themselves():
     assert doubts(record(tokens=3, chunks=11)) == ("usage_below_chunks",)
     assert doubts(record(tokens=11, chunk_tokens=[6, 6])) == ("usage_differs",)
     assert doubts(record(spec=SpecCounts(verify_steps=12))) == ("steps_above_tokens",)
+    assert doubts(record(tokens=2, chunks=2, spec=SpecCounts(verify_steps=1, accepted_drafts=7))) == ()
     assert doubts(record(tokens=None)) == ("no_token_count",)
 
 
