@@ -20,6 +20,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Length", "0")
             self.end_headers()
             return
+        if self.path == "/closing":
+            self._send_closing(b"bye")
+            return
         self._send(200, b"x" * 5000 if self.path == "/big" else self.path.encode())
 
     def do_POST(self):
@@ -46,6 +49,14 @@ class _Handler(BaseHTTPRequestHandler):
                 self.connection.shutdown(socket.SHUT_RDWR)
             else:
                 self.wfile.write(b"0\r\n\r\n")
+
+    def _send_closing(self, body):
+        """As uvicorn answers a request that said `Connection: close`."""
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Connection", "close")
+        self.end_headers()
+        self.wfile.write(body)
 
     def _send(self, status, body):
         self.send_response(status)
@@ -141,3 +152,9 @@ def test_cut_stream_raises_after_its_events(base):
     assert [next(stream).data for _ in range(4)] == ['{"a":1}', "two", "x\ny", "[DONE]"]
     with pytest.raises(Unavailable):
         next(stream)
+
+
+def test_a_server_that_says_it_closes_is_read_whole(base):
+    """Since Python 3.12.2 such a response closes its socket with its last byte."""
+    reply = HttpWeb().request("GET", f"{base}/closing")
+    assert (reply.status, reply.body) == (200, b"bye")
