@@ -125,7 +125,9 @@ def _measure_server(
         setting = setting_of(options, gathered, client, variant, expect, warm_up)
         if target.counts is None and setting.speculation is not False:
             target = replace(target, counts=count_source(options, target, setting, gathered))
-        for concurrency, rate in planned:
+        for turn, (concurrency, rate) in enumerate(planned):
+            if turn and gathered.cold:
+                gathered = gather(env, options, name, client, warm_up, output_limit(options, expect, name))
             run = measure(
                 env, options, target, replace(setting, concurrency=concurrency, request_rate=rate), gathered
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,7 +35,11 @@ _SHORT, _LONG = 400, 4400
 
 @dataclass(frozen=True, kw_only=True)
 class Gathered:
-    """`warm_up` prompts are none of the measured ones where the set is large enough."""
+    """`warm_up` prompts are none of the measured ones where the set is large enough.
+
+    `cold`: they begin with words made for this run, so that another run must not send them again. `hash` leaves
+    those words out, so that it is the same for every run of the same workload.
+    """
 
     name: str
     prompts: tuple[BenchPrompt, ...]
@@ -42,6 +47,7 @@ class Gathered:
     max_tokens: int
     hash: str
     characters_per_token: float | None = None
+    cold: bool = False
 
 
 def gather(
@@ -64,9 +70,13 @@ def gather(
         context_tokens=client.facts.max_model_len,
         output_tokens=limit,
         characters_per_token=size or 3.5,
-        nonce=client.nonce if chosen.NEEDS_TOKEN_SIZE else "",
+        nonce=secrets.token_hex(8),
     )
-    return _split(name, chosen.prompts(records, asked), count, warm_up, limit, size)
+    gathered = _split(name, chosen.prompts(records, asked), count, warm_up, limit, size)
+    if not chosen.NEEDS_TOKEN_SIZE:
+        return gathered
+    lasting = chosen.prompts(records, replace(asked, nonce=""))[: len(gathered.prompts)]
+    return replace(gathered, hash=prompts_hash(lasting), cold=lasting != gathered.prompts)
 
 
 def _split(

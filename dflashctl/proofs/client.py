@@ -49,7 +49,8 @@ class Reference(Protocol):
 class Client:
     """One server under proof. `nonce` makes prompts new to the prefix cache; `timeout_s` bounds each request.
 
-    `reference` gives greedy texts without speculation, where there is a source for them.
+    `reference` gives greedy texts without speculation, where there is a source for them. `brief` asks proofs to
+    make do with a few prompts, because someone waits for the server.
     """
 
     web: Web
@@ -61,6 +62,7 @@ class Client:
     max_tokens: int = GREEDY_TOKENS
     expected: Expected = field(default_factory=Expected)
     reference: Reference | None = None
+    brief: bool = False
 
     def get(self, path: str, timeout_s: float = 10.0) -> Reply:
         return self.web.request("GET", self._url(path), headers=self.headers, timeout_s=timeout_s)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _ALTERNATIVES = {"logprobs": True, "top_logprobs": 2}
 _REFUSED = range(400, 500)
+_ABORTED = "abort"  # how releases before 0.5.18 end a request whose options DFLASH does not take
 
 
 def greedy(client: Client, prompt: Prompt, **options: object) -> Generation:
@@ -31,9 +32,11 @@ def greedy_completion(client: Client, prompt: Prompt, **options: object) -> Comp
     """One greedy reply; engines that refuse log probabilities with speculation are asked without them."""
     asked = {**_own_options(prompt), **options}
     reply = client.chat_reply(prompt.text, **_ALTERNATIVES, **asked)
-    if reply.status in _REFUSED:
-        reply = client.chat_reply(prompt.text, **asked)
-    return parse_chat(answered(reply, f"prompt {prompt.id}"))
+    if reply.status not in _REFUSED:
+        completion = parse_chat(answered(reply, f"prompt {prompt.id}"))
+        if completion.finish_reason != _ABORTED:
+            return completion
+    return parse_chat(answered(client.chat_reply(prompt.text, **asked), f"prompt {prompt.id}"))
 
 
 def _own_options(prompt: Prompt) -> dict[str, object]:

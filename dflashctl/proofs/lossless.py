@@ -17,6 +17,7 @@ ID = "lossless"
 TITLE = "gives the same text as without speculation"
 QUICK = True
 _RUNS = 2  # the same setting twice shows the noise
+_BRIEF = 4
 
 
 def applies(client: Client) -> str | None:
@@ -29,6 +30,8 @@ def applies(client: Client) -> str | None:
 
 def run(client: Client) -> Passed | Skipped:
     prompts = losslessness_prompts(reasoning=client.facts.reasoning_parser is not None)
+    if client.brief:
+        prompts = prompts[:_BRIEF]
     found = [verdict for prompt in prompts if (verdict := _judge(client, prompt))]
     if not found:
         return Skipped(reason="the reference knows none of the prompts")
@@ -48,7 +51,7 @@ def _judge(client: Client, prompt: Prompt) -> PromptVerdict | None:
     reference = client.reference.generations(prompt) if client.reference else ()
     if not reference:
         return None
-    speculative = tuple(greedy(client, prompt) for _ in range(_RUNS))
+    speculative = tuple(greedy(client, prompt) for _ in range(1 if client.brief else _RUNS))
     return judge(prompt.id, speculative, reference, client.expected.near_tie_nats)
 
 
@@ -56,10 +59,8 @@ def _summary(client: Client, result: Lossless) -> str:
     label = client.reference.label if client.reference else "?"
     excused = result.count(Verdict.NEAR_TIE) + result.count(Verdict.NOISE)
     rest = f", {excused} excused as near ties or noise" if excused else ""
-    return (
-        f"{result.count(Verdict.EQUAL)} of {len(result.prompts)} texts equal{rest}; "
-        f"noise floor {result.noise_floor:.0%}; against {label}"
-    )
+    noise = "" if client.brief else f"; noise floor {result.noise_floor:.0%}"
+    return f"{result.count(Verdict.EQUAL)} of {len(result.prompts)} texts equal{rest}{noise}; against {label}"
 
 
 def _excuses(result: Lossless) -> list[str]:

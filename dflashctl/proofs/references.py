@@ -25,7 +25,8 @@ class SameEngine:
     label: str = "the same server with speculation off for the request"
 
     def generations(self, prompt: Prompt, /) -> tuple[Generation, ...]:
-        return tuple(greedy(self.client, prompt, speculation=False) for _ in range(_RUNS))
+        runs = 1 if self.client.brief else _RUNS
+        return tuple(greedy(self.client, prompt, speculation=False) for _ in range(runs))
 
 
 @dataclass(frozen=True, kw_only=True)

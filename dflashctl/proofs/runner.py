@@ -70,6 +70,7 @@ def connect(
         headers=headers,
         expected=settings.expected,
         reference=reference,
+        brief=settings.quick,
     )
     if reference is None and client.facts.per_request_speculation:
         return replace(client, reference=SameEngine(client=client))

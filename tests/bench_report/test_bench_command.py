@@ -18,6 +18,7 @@ from dflashctl.core.errors import CheckFailed, ExitCode, NotRunning, UsageProble
 from dflashctl.core.report import envelope
 from dflashctl.env import Env
 from dflashctl.reference import tiny_paths
+from tests.fakes.fake_datasets import FakeDataSets
 from tests.smoke.reference_server import reference_server
 from tests.smoke.scripted_server import serving
 
@@ -205,3 +206,55 @@ def test_a_server_is_not_called_what_it_is_not(env):
         bench(env, BenchOptions(url=server.url, speculation=False, output="x.json"))
     with serving("not-speculating") as server, pytest.raises(UsageProblem, match="does not speculate"):
         bench(env, BenchOptions(url=server.url, speculation=True, output="x.json"))
+
+
+def records(name: str) -> tuple[dict, ...]:
+    path = Path(__file__).parent.parent / "workloads" / "data" / f"{name}.jsonl"
+    return tuple(json.loads(line) for line in path.read_text(encoding="utf-8").splitlines())
+
+
+def test_both_turns_of_a_conversation_are_sent_and_counted(tmp_path, url):
+    sets = FakeDataSets(mt_bench_prompts=records("mt_bench"))
+    env = Env(cwd=tmp_path, environ={"HOME": str(tmp_path)}, datasets=sets)
+    options = BenchOptions(url=url, workloads=("mt-bench",), max_tokens=24, output="x.json")
+    (run,) = bench(env, options).data.runs
+    assert run.samples.ids == ("mt-bench/0#1", "mt-bench/0#2")
+    assert (run.setting.prompts, run.setting.turns) == (1, 2)
+    assert run.summary.accept_length.turns == 2
+    asked = {len(r.split()) for r in records("mt_bench")[0]["prompt"]}
+    assert run.summary.prompt_tokens > 2 * sum(asked)  # the second turn carries the first one and its answer
+    assert sets.asked == ["HuggingFaceH4/mt_bench_prompts@e3a795c5e9a8:raw/question.jsonl"]
+
+
+def test_cold_prefixes_are_new_in_every_run_and_still_comparable(tmp_path, url):
+    env = Env(
+        cwd=tmp_path,
+        environ={"HOME": str(tmp_path)},
+        datasets=FakeDataSets(openai_humaneval=records("humaneval")),
+    )
+    options = BenchOptions(
+        url=url,
+        workloads=("humaneval-long",),
+        count=3,
+        prefix_tokens=600,
+        max_tokens=8,
+        concurrency=(1, 2),
+        output="a.json",
+    )
+    one, two = bench(env, options).data.runs
+    assert one.setting.prompts_hash == two.setting.prompts_hash
+    assert one.summary.prompt_tokens / 3 > 600
+    bench(env, replace(options, output="b.json"))
+    compared = bench_compare(env, "a.json", "b.json")
+    assert [pair.refusals for pair in compared.data.pairs] == [(), ()]
+
+
+def test_longbench_reports_its_buckets(tmp_path, url):
+    made = tuple({**records("longbench_v2")[0], "context": f"{n} " + "word " * 40} for n in range(4))
+    env = Env(cwd=tmp_path, environ={"HOME": str(tmp_path)}, datasets=FakeDataSets(LongBench_v2=made))
+    (run,) = bench(
+        env, BenchOptions(url=url, workloads=("longbench-v2",), max_tokens=8, output="x.json")
+    ).data.runs
+    (bucket,) = run.buckets
+    assert (bucket.name, bucket.requests) == ("up to 16k", 4)
+    assert bucket.accept_length is not None
