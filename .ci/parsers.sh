@@ -15,15 +15,18 @@ if [ "$(cat "$folder/stamp" 2>/dev/null || true)" != "$stamp" ]; then
   mkdir -p "$folder/wheels" "$folder/src"
   "$python" -m venv "$folder/env"
   "$folder/env/bin/pip" install --quiet -r "$needs" >&2
-  for release in $("$python" -c 'import json, sys; print(*json.load(open(sys.argv[1])))' "$data"); do
+  releases=$("$python" -c 'import json, sys; print(*json.load(open(sys.argv[1])))' "$data")
+  newest=$(printf '%s\n' $releases | sort -V | tail -n 1)
+  for release in $releases; do
     "$folder/env/bin/pip" download --quiet --no-deps --dest "$folder/wheels" "sglang==$release" >&2
-    "$python" - "$folder" "$release" <<'PY'
+    "$python" - "$folder" "$release" "$newest" <<'PY'
 import pathlib, sys, zipfile
 
 folder, release = pathlib.Path(sys.argv[1]), sys.argv[2]
 wheel = next((folder / "wheels").glob(f"sglang-{release}-*.whl"))
 with zipfile.ZipFile(wheel) as packed:
-    wanted = [n for n in packed.namelist() if n.endswith((".py", ".json")) or ".dist-info/" in n]
+    whole = release == sys.argv[3]  # argument resolution looks for kernel sources, too
+    wanted = [n for n in packed.namelist() if whole or n.endswith((".py", ".json")) or ".dist-info/" in n]
     packed.extractall(folder / "src" / release, wanted)
 wheel.unlink()
 PY

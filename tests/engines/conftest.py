@@ -10,26 +10,29 @@ from pathlib import Path
 import pytest
 
 from dflashctl.engines.sglang import builds
-from dflashctl.engines.sglang.catalogue import releases
+from dflashctl.engines.sglang.catalogue import newest, releases
 
 HERE = Path(__file__).parent
 MATRIX: dict[tuple[str, str], str] = {}
 
 
 class RealParser:
-    """`ask` gives argument lists to the release's own parser: None where it accepts, else its message."""
+    """A child of the light environment with one release; `ask` sends it a line of JSON and reads one.
 
-    def __init__(self, folder, release, errors):
+    `parser_child.py` answers for argument lists: None where the release's own parser accepts, else its message.
+    """
+
+    def __init__(self, folder, release, errors, script="parser_child.py"):
         self.release = release
         self.sources = folder / "src" / release
         self._errors = errors
         with errors.open("w") as stderr:
-            self._child = self._started(folder, stderr)
+            self._child = self._started(folder, script, stderr)
         self.options = self._line()
 
-    def _started(self, folder, stderr):
+    def _started(self, folder, script, stderr):
         return subprocess.Popen(
-            [folder / "env" / "bin" / "python", HERE / "parser_child.py", builds.INTROSPECT],
+            [folder / "env" / "bin" / "python", HERE / script, builds.INTROSPECT],
             env={**os.environ, "PYTHONPATH": str(self.sources)},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -68,6 +71,15 @@ def parsers_folder():
 def parser(request, parsers_folder, tmp_path_factory):
     """The real parser of each release in turn."""
     real = RealParser(parsers_folder, request.param, tmp_path_factory.mktemp("parser") / "errors")
+    yield real
+    real.close()
+
+
+@pytest.fixture(scope="module")
+def resolution(parsers_folder, tmp_path_factory):
+    """The newest release's own resolution of arguments, on GPUs that it is told of."""
+    errors = tmp_path_factory.mktemp("resolution") / "errors"
+    real = RealParser(parsers_folder, newest(), errors, "resolution_child.py")
     yield real
     real.close()
 

@@ -66,7 +66,7 @@ def rightly(finding, parser):
 
 
 # What no parser can refuse; tests/engines/test_resolution.py and the sources stand for these.
-LATE = ("linear_flashinfer_state_type",)
+LATE = ("linear_flashinfer_state_type", "gdn_replayssm_spec_kind")
 
 
 @pytest.mark.parametrize("release", RELEASES)

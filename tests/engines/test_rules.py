@@ -278,11 +278,21 @@ CASES = [
     ),
     case(
         "track_interval_short",
+        at("--mamba-track-interval 8 --speculative-num-draft-tokens 16", target=K3),
+        at("--mamba-track-interval 16 --speculative-num-draft-tokens 16", target=K3),
+    ),
+    case(
+        "track_interval_short_unchecked",
         at("--mamba-track-interval 8", target=K3),
         at("--mamba-track-interval 16", target=K3),
     ),
     case(
         "track_interval_page",
+        at("--mamba-track-interval 200 --page-size 64", target=K3),
+        at("--mamba-track-interval 192 --page-size 64", target=K3),
+    ),
+    case(
+        "track_interval_page_unchecked",
         at("--mamba-track-interval 200 --attention-backend trtllm_mla", target=K3),
         at("--mamba-track-interval 192 --attention-backend trtllm_mla", target=K3),
     ),
@@ -322,6 +332,16 @@ CASES = [
         "page_size_default",
         at("--attention-backend trtllm_mha", "0.5.22"),
         at("--attention-backend triton", "0.5.22"),
+    ),
+    case(
+        "page_size_default",
+        at("--attention-backend fa4", gpu=B200, target=QWEN),
+        at("--attention-backend fa4", gpu=H100, target=QWEN),
+    ),
+    case(
+        "draft_trtllm_mha_not_sliding",
+        at("--attention-backend trtllm_mha", draft=FULL),
+        at("--attention-backend trtllm_mha --speculative-draft-attention-backend fa4", draft=FULL),
     ),
     case(
         "kv_type_refused",

@@ -186,6 +186,11 @@ class Situation:
         return self.value("--speculative-draft-attention-backend")
 
     @property
+    def draft_asked(self) -> str | None:
+        """The draft's backend that is asked for; without one it inherits the target's for prefill."""
+        return self.draft_attention or self.prefill_attention
+
+    @property
     def draft_all_sliding(self) -> bool | None:
         """Whether trtllm_mha survives as the draft's backend; None when the draft's config is unknown."""
         if self.draft.is_causal is True:

@@ -28,7 +28,7 @@ _NOT_FOR_DRAFT = ("trtllm_mla", "cutedsl_mla", "flashmla", "cutlass_mla", "torch
 
 
 def _mha(s: Situation, *, sliding: bool | None) -> bool:
-    return s.dflash and s.draft_attention == "trtllm_mha" and s.draft_all_sliding is sliding
+    return s.dflash and s.draft_asked == "trtllm_mha" and s.draft_all_sliding is sliding
 
 
 RULES: tuple[Rule, ...] = (
@@ -56,7 +56,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         id="draft_trtllm_mha_absent",
-        when=lambda s: s.dflash and s.draft_attention == "trtllm_mha",
+        when=lambda s: s.dflash and s.draft_asked == "trtllm_mha",
         since="0.5.11",
         until="0.5.16",
         severity=Severity.WARNING,

@@ -45,6 +45,10 @@ def _buffered(s: Situation) -> bool:
     return s.is_hybrid and s.radix and s.state_strategy.startswith("extra_buffer")
 
 
+def _short_interval(s: Situation) -> bool:
+    return _buffered(s) and s.speculative and _track_interval(s) < s.block
+
+
 def _final_page(s: Situation) -> int:
     page = s.page_size or 1
     return 64 if "trtllm_mla" in (s.attention, s.decode_attention) and page not in (32, 64) else page
@@ -240,7 +244,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         id="track_interval_short",
-        when=lambda s: _buffered(s) and s.speculative and _track_interval(s) < s.block,
+        when=lambda s: _short_interval(s) and s.has("--speculative-num-draft-tokens"),
         since="0.5.14",
         severity=Severity.ERROR,
         consequence="--mamba-track-interval must be at least the block of {s.block}",
@@ -248,13 +252,37 @@ RULES: tuple[Rule, ...] = (
         source="sglang 0.5.23: srt/arg_groups/mamba_hook.py:133",
     ),
     Rule(
+        id="track_interval_short_unchecked",
+        when=lambda s: _short_interval(s) and not s.has("--speculative-num-draft-tokens"),
+        since="0.5.14",
+        severity=Severity.WARNING,
+        consequence=(
+            "--mamba-track-interval is shorter than the block of {s.block}; SGLang checks that only for "
+            "--speculative-num-draft-tokens and goes on here"
+        ),
+        fix="leave --mamba-track-interval out (256)",
+        source="sglang 0.5.23: srt/arg_groups/mamba_hook.py:133",
+    ),
+    Rule(
         id="track_interval_page",
-        when=lambda s: _buffered(s) and _track_interval(s) % _final_page(s) != 0,
+        when=lambda s: _buffered(s) and s.page_size is not None and _track_interval(s) % s.page_size != 0,
         since="0.5.14",
         severity=Severity.ERROR,
         consequence="--mamba-track-interval must be a multiple of the page size",
         fix="leave --mamba-track-interval out (256), or --set memory.page_size=64",
-        source="sglang 0.5.23: srt/arg_groups/mamba_hook.py:133",
+        source="sglang 0.5.23: srt/arg_groups/mamba_hook.py:135",
+    ),
+    Rule(
+        id="track_interval_page_unchecked",
+        when=lambda s: _buffered(s) and s.page_size is None and _track_interval(s) % _final_page(s) != 0,
+        since="0.5.14",
+        severity=Severity.WARNING,
+        consequence=(
+            "--mamba-track-interval is no multiple of the page of 64 tokens that will be used; "
+            "SGLang checks only a page size that is given and goes on here"
+        ),
+        fix="leave --mamba-track-interval out (256)",
+        source="sglang 0.5.23: srt/arg_groups/mamba_hook.py:135",
     ),
     Rule(
         id="no_buffer_refused",
@@ -279,8 +307,6 @@ RULES: tuple[Rule, ...] = (
         severity=Severity.NOTE,
         consequence="no MoE runner given: Kimi-K3 runs flashinfer_mxfp4 on these GPUs for an MXFP4 checkpoint",
         source="sglang 0.5.23: srt/arg_groups/kimi_k3_hook.py",
-        flag="--moe-runner-backend",
-        becomes="flashinfer_mxfp4",
     ),
     Rule(
         id="gdn_replayssm_spec_kind",

@@ -95,6 +95,16 @@ RULES: tuple[Rule, ...] = (
         becomes="128",
     ),
     Rule(
+        id="page_size_default",
+        when=lambda s: _fa4_target(s) and s.page_size is None,
+        since="0.5.17",
+        severity=Severity.NOTE,
+        consequence="fa4 makes KV pages of 128 tokens for this model",
+        source="sglang 0.5.23: srt/arg_groups/overrides.py:1294",
+        flag="--page-size",
+        becomes="128",
+    ),
+    Rule(
         id="kv_type_refused",
         when=lambda s: (
             _uses_mla(s)
