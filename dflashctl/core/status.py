@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from dflashctl.core.instance import ENDED, Phase, Reason
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from dflashctl.core.instance import InstanceRecord, LastExit, ProbeState, Served, Snapshot
     from dflashctl.core.metrics_text import LiveFigures
 
 STATUS_VERSION = 1
-_NO_FACTS: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +83,7 @@ class InstanceStatus:
     probe: ProbeState | None = None
     live: LiveFigures | None = None
     gpus: tuple[str, ...] = ()
-    facts: Mapping[str, str] = _NO_FACTS
+    facts: Mapping[str, str] = field(default_factory=dict)
     log: str | None = None
     log_lost_lines: int = 0
     config_digest: str | None = None
