@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dflashctl.commands.ensure_weights import known_facts
+from dflashctl.commands.image_build import image_build
 from dflashctl.core.assumed import assumed_machine
 from dflashctl.core.engine import EngineBuild
 from dflashctl.core.errors import EngineError, UsageProblem
@@ -103,10 +104,12 @@ def _build(
                 hint=f"dflashctl up {request.profile} --dry-run --engine-version {request.engine_version}",
             )
         return EngineBuild(release=request.engine_version, python=python), ()
-    found = env.engines.find(python=python) if request.runtime == "process" else None
+    if request.runtime == "docker":
+        return image_build(env, request.image or profile.engine.image, engine)
+    found = env.engines.find(python=python)
     if found is not None:
         return found, ()
-    if request.dry_run or request.runtime == "docker":
+    if request.dry_run:
         return EngineBuild(release=engine.NEWEST_RELEASE, python=python), (_not_installed(engine, python),)
     raise EngineError(
         f"SGLang is not installed for {python}",

@@ -149,6 +149,14 @@ def _options() -> list[dict[str, object]]:
     return [_action(action) for action in parser._actions if action.dest != "help"]  # noqa: SLF001 - argparse has no other list
 
 
+def _version() -> str:
+    """The version of the metadata; sources on the search path may have none."""
+    try:
+        return importlib.metadata.version("sglang")
+    except importlib.metadata.PackageNotFoundError:
+        return "unknown"
+
+
 def _forget_own_folder() -> None:
     """Take this script's folder off the search path: its neighbours must not be taken for top-level modules."""
     here = os.path.dirname(os.path.abspath(__file__)) if "__file__" in globals() else ""
@@ -162,7 +170,7 @@ def main(argv: list[str]) -> int:
         _lighten()
     answer = os.dup(1)
     os.dup2(2, 1)  # SGLang prints while it is imported; the answer must stay alone on standard output
-    found = {"version": importlib.metadata.version("sglang"), "options": _options()}
+    found = {"version": _version(), "options": _options()}
     with os.fdopen(answer, "w") as out:
         out.write(json.dumps(found) + "\n")
     return 0
