@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dflashctl.edges import guard, processes, sockets
+from dflashctl.edges.activity import activity_of
+from dflashctl.edges.memory_limits import oom_kills
 from dflashctl.ports.server import StartRefused
 
 if TYPE_CHECKING:
@@ -24,22 +26,6 @@ if TYPE_CHECKING:
 
 _PROGRAM = Path(__file__).with_name("shim.py")
 _EXEC_LIMIT_S = 30.0
-_COMPILERS = (
-    "nvcc",
-    "cicc",
-    "ptxas",
-    "fatbinary",
-    "ninja",
-    "cc1plus",
-    "cc1",
-    "g++",
-    "gcc",
-    "ld",
-    "clang",
-    "cudafe++",
-)
-_MEBIBYTE = 1024 * 1024
-_UTIME, _STIME = 11, 12  # fields of /proc/PID/stat counted from the state
 
 
 class LocalLauncher:
@@ -115,6 +101,7 @@ class LocalServer:
         self._host = host
         self._reaper = reaper
         self._baseline = baseline
+        self._oom_before = oom_kills()
         self.identity = _identity(pid)
         self._sessions: dict[int, Identity] = {pid: self.identity}
 
@@ -160,12 +147,11 @@ class LocalServer:
         return bool(self._socket_inodes(port))
 
     def activity(self) -> int:
-        total = 0
-        for stat in self._tree(guard.processes()):
-            total += _read_bytes(stat.pid) // _MEBIBYTE
-            if stat.comm in _COMPILERS:
-                total += _cpu_ticks(stat.pid)
-        return total
+        return activity_of(self._tree(guard.processes()))
+
+    def oom_kills(self) -> int | None:
+        after = oom_kills()
+        return after - self._oom_before if after is not None and self._oom_before is not None else None
 
     def close(self) -> None:
         for descriptor in (self._go, self._status, self.exit_descriptor):
@@ -212,21 +198,3 @@ def _identity(pid: int) -> Identity:
     if found is None:
         raise StartRefused("the server ended before it began")
     return replace(found, session=pid)
-
-
-def _read_bytes(pid: int) -> int:
-    try:
-        text = Path(f"/proc/{pid}/io").read_text(encoding="ascii")
-    except OSError:
-        return 0
-    return next((int(line[12:]) for line in text.splitlines() if line.startswith("read_bytes: ")), 0)
-
-
-def _cpu_ticks(pid: int) -> int:
-    try:
-        fields = (
-            Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-        )
-    except OSError:
-        return 0
-    return int(fields[_UTIME]) + int(fields[_STIME])

@@ -61,6 +61,9 @@ class ServerHandle(Protocol):
     def activity(self) -> int:
         """A number that changes while it reads files or compiles, whatever it logs."""
 
+    def oom_kills(self) -> int | None:
+        """How often the kernel killed for memory in its control group since its start; None is unknown."""
+
     def close(self) -> None:
         """Give descriptors back, after its end."""
 

@@ -103,7 +103,7 @@ def _tools(
         signals=signals,
         reaper=reaper,
         guard=GuardProcess(reaper, str(owned.folder)),
-        launcher=_launcher(plan, reaper),
+        launcher=_launcher(plan, reaper, owned),
         log=log,
         pump=Pump(
             log=log,
@@ -126,11 +126,11 @@ def _tools(
     return tools
 
 
-def _launcher(plan: Plan, reaper: Reaper) -> Launcher:
+def _launcher(plan: Plan, reaper: Reaper, owned: OwnedInstance) -> Launcher:
     if plan.runtime == "docker":
         from dflashctl.edges.docker_server import DockerLauncher
 
-        return DockerLauncher()
+        return DockerLauncher(label=str(owned.folder))
     return LocalLauncher(reaper)
 
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from dflashctl.core.child_env import child_environment
 from dflashctl.core.diagnose import diagnose
 from dflashctl.core.verdict import EndFacts, Verdict, judge
-from dflashctl.edges.memory_limits import oom_kills
 from dflashctl.edges.secret_file import write_server_config
 
 if TYPE_CHECKING:
@@ -34,7 +33,6 @@ class Life:
         self.handle = handle
         self._pump = pump
         self._secret = secret
-        self._oom_before = oom_kills()
         self._returncode: int | None = None
         self.ended = False
         self.cleaning = False
@@ -71,11 +69,9 @@ class Life:
         from dflashctl.edges.signature_store import load_signatures
 
         lines = self._pump.evidence()
-        after = oom_kills()
-        known = after is not None and self._oom_before is not None
         facts = EndFacts(
             returncode=self._returncode,
-            oom_kills=after - self._oom_before if known else None,  # type: ignore[operator]
+            oom_kills=self.handle.oom_kills(),
             step=state.step,
             was_ready=state.ready_at is not None,
             lines=lines,

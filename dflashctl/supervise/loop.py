@@ -140,6 +140,7 @@ class Loop:
         if self._life is not None and not self._life.cleaning and now - self._tree_at >= tools.pace.tree_s:
             self._tree_at = now
             tools.journal.sessions = self._life.handle.sessions()
+            tools.journal.server = self._life.handle.identity
             for session in tools.journal.sessions:
                 tools.guard.watch(session)
         tools.notifier.tick(self.state, now, self._policy)

@@ -29,6 +29,10 @@ def sweep(record: InstanceRecord | None) -> int:
     """Kill all members of the record's sessions; how many there were. StateError when some survive."""
     if record is None:
         return 0
+    if record.container is not None:
+        from dflashctl.edges.docker_server import remove_container
+
+        return int(remove_container(record.container))
     found = processes.session_members(record.sessions)
     left = processes.kill_sessions(record.sessions) if found else ()
     if left:
