@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dflashctl.core.accept import CountSource
     from dflashctl.core.bench_record import RequestError, RequestRecord, SpecCounts, Window
     from dflashctl.core.bench_result import RunLabels, RunSummary, summarise
-    from dflashctl.core.client_health import ClientHealth, judge_client, spoiled
+    from dflashctl.core.client_health import ClientHealth, judge_client, processes_for, spoiled
     from dflashctl.core.goodput import Goodput, Slo
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "Window",
     "judge_client",
     "probe_counts",
+    "processes_for",
     "run_load",
     "spoiled",
     "summarise",
@@ -50,7 +51,7 @@ _HOMES = {
     "dflashctl.core.bench_record": ("RequestError", "RequestRecord", "SpecCounts", "Window"),
     "dflashctl.core.bench_result": ("RunLabels", "RunSummary", "summarise"),
     "dflashctl.core.goodput": ("Goodput", "Slo"),
-    "dflashctl.core.client_health": ("ClientHealth", "judge_client", "spoiled"),
+    "dflashctl.core.client_health": ("ClientHealth", "judge_client", "processes_for", "spoiled"),
 }
 
 

@@ -10,8 +10,6 @@ import sys
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from typing_extensions import Self
-
 from dflashctl.core.errors import Unavailable
 
 if TYPE_CHECKING:
@@ -49,7 +47,7 @@ class WorkerProcess:
             raise Unavailable("the load process has no output")
         return stream
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> WorkerProcess:  # noqa: PYI034 - typing.Self is newer than Python 3.10
         return self
 
     def __exit__(

@@ -19,7 +19,7 @@ _QUOTE = 34
 _CHECK_EVERY = 100
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
 _CONTENT = re.compile(rb'"delta":\{(?:"role":(?:null|"assistant"),)?"content":"[^"]')
-NUMBER = re.compile(rb"\s*(\d+)")
+_NUMBER = re.compile(rb"\s*(\d+)")
 _SAYING = (
     b'"reasoning_content":"',
     b'"reasoning":"',
@@ -29,6 +29,7 @@ _SAYING = (
     b'"error"',
 )
 DONE = b"[DONE]"
+COUNT_KEY = b'"completion_tokens":'
 _answers = count()
 _raw_decode = json.JSONDecoder().raw_decode  # json.loads guesses the encoding and looks for spaces first
 
@@ -159,14 +160,17 @@ class ChatReader:
             self._running_count(payload)
         parts = tally.reasoning_parts if self._thinks else tally.text_parts
         if parts is not None:
-            string = _STRING.match(payload, self._at - 1)
-            parts.append(json.loads(string.group()) if string else "")
+            text = payload[self._at : payload.find(b'"', self._at)]
+            if b"\\" in text:  # escapes, perhaps of the quote found
+                string = _STRING.match(payload, self._at - 1)
+                parts.append(json.loads(string.group()) if string else "")
+            else:
+                parts.append(text.decode("utf-8", "replace"))
 
     def _running_count(self, payload: bytes) -> None:
-        key = payload.rfind(b'"completion_tokens":')
-        number = NUMBER.match(payload, key + 20) if key >= 0 else None
-        if number is not None:
-            self._tally.tokens_so_far(int(number.group(1)))
+        count = count_at(payload, payload.rfind(COUNT_KEY))
+        if count is not None:
+            self._tally.tokens_so_far(count)
 
     def _agrees(self, payload: bytes, *, reasoning: bool) -> bool:
         """Whether JSON sees the same kind of delta in the chunk."""
@@ -218,6 +222,18 @@ class ChatReader:
             counts = counts[0] if counts else None
         if isinstance(counts, dict):
             self._tally.spec(counts)
+
+
+def count_at(payload: bytes, key: int) -> int | None:
+    """The number behind COUNT_KEY at `key`; None when there is no key (-1) or no number."""
+    if key < 0:
+        return None
+    start = key + len(COUNT_KEY)
+    try:
+        return int(payload[start : payload.find(b",", start)])
+    except ValueError:  # the last member of its object, or null
+        number = _NUMBER.match(payload, start)
+        return int(number.group(1)) if number is not None else None
 
 
 def _is_empty(payload: bytes) -> bool:

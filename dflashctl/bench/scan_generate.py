@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dflashctl.bench.scan import DONE, NUMBER, as_object, error_text
+from dflashctl.bench.scan import COUNT_KEY, DONE, as_object, count_at, error_text
 
 if TYPE_CHECKING:
     from dflashctl.bench.tally import Tally
@@ -26,12 +26,10 @@ class GenerateReader:
 
     def event(self, at_s: float, payload: bytes) -> None:
         tally = self._tally
-        key = payload.rfind(b'"completion_tokens":')
-        number = NUMBER.match(payload, key + 20) if key >= 0 else None
-        if number is None:
+        count = count_at(payload, payload.rfind(COUNT_KEY))
+        if count is None:
             self._without_count(payload)
             return
-        count = int(number.group(1))
         if count > tally.seen_tokens:
             tally.chunk(at_s)
             tally.tokens_so_far(count)

@@ -17,6 +17,7 @@ _LATE_SHARE = 0.01
 _LAG_OF_TTFT = 0.02
 _LAG_OF_CHUNK_GAP = 0.25
 _LAG_FLOOR_MS = 1.0
+_STREAMS_A_PROCESS = 1024
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +48,15 @@ class ClientHealth:
     deferred_bytes_max: int
     parsed_busy: int
     loop: str
+
+
+def processes_for(concurrency: int | None, cores: int) -> int:
+    """How many load processes a concurrency asks for: one for each 1024 requests in flight, at most half the cores.
+
+    One process kept 1024 streams of 60 chunks a second to its core (docs/measuring.md); more cost memory and start.
+    """
+    wanted = -(-(concurrency or 1) // _STREAMS_A_PROCESS)
+    return max(1, min(wanted, cores // 2))
 
 
 def judge_client(

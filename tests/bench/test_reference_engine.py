@@ -49,7 +49,11 @@ def test_streamed_counts_equal_those_of_generate(engine):
     native = run_load(spec, [generate(i, p) for i, p in enumerate(PROBLEMS)]).records
     for ours, theirs in zip(streamed, native, strict=True):
         assert (ours.error, theirs.error) == (None, None)
-        assert (ours.completion_tokens, ours.spec, ours.text) == (theirs.completion_tokens, theirs.spec, theirs.text)
+        assert (ours.completion_tokens, ours.spec, ours.text) == (
+            theirs.completion_tokens,
+            theirs.spec,
+            theirs.text,
+        )
         assert sum(theirs.chunk_tokens) == theirs.completion_tokens
         assert theirs.tokens_first_chunk == 1  # prefill's
     assert [(r.completion_tokens, r.spec.verify_steps) for r in streamed[:3]] == TOKENS_AND_STEPS

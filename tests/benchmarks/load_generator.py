@@ -143,7 +143,10 @@ def built_server(folder: str) -> str:
 def start_server(step: Step, core: int, options: argparse.Namespace) -> tuple[subprocess.Popen, str]:
     command = [options.server, *(str(n) for n in (step.ttft_ms, step.gap_ms, step.chunks, step.group))]
     server = subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, preexec_fn=lambda: place(core, options, -16)
+        command,
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        preexec_fn=lambda: place(core, options, -16),  # noqa: PLW1509 - no threads here
     )
     port = server.stdout.readline().decode().strip()
     return server, f"http://127.0.0.1:{port}"
@@ -179,7 +182,7 @@ def run_client(
         "PYTHONPATH": str(ROOT) if ours else options.sglang_path,
         "HF_HUB_OFFLINE": "1",
     }
-    core = sorted(os.sched_getaffinity(0))[-1]
+    core = max(os.sched_getaffinity(0))
     out, log = Path(folder) / "out", Path(folder) / "log"
     with log.open("wb") as sink:
         client = subprocess.Popen(
@@ -188,7 +191,7 @@ def run_client(
             env=environment,
             stdout=sink,
             stderr=subprocess.STDOUT,
-            preexec_fn=lambda: place(core, options, -15),
+            preexec_fn=lambda: place(core, options, -15),  # noqa: PLW1509 - no threads here
         )
         memory = 0.0
         while not (ended := os.wait4(client.pid, os.WNOHANG))[0]:
@@ -260,11 +263,20 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", default=",".join(STEPS))
     parser.add_argument("--clients", default="")
-    for name in ("rust-extension", "rust-python", "tokenizer", "sglang-python", "sglang-path", "sglang-script"):
+    for name in (
+        "rust-extension",
+        "rust-python",
+        "tokenizer",
+        "sglang-python",
+        "sglang-path",
+        "sglang-script",
+    ):
         parser.add_argument(f"--{name}", default="")
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--priority", action="store_true", help="nice -15 for both (needs the right to)")
-    parser.add_argument("--realtime", action="store_true", help="SCHED_FIFO for both: for a machine with other work")
+    parser.add_argument(
+        "--realtime", action="store_true", help="SCHED_FIFO for both: for a machine with other work"
+    )
     options = parser.parse_args()
     peers = [
         n

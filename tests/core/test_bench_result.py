@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from dflashctl.bench import RunLabels, Slo, judge_client, spoiled, summarise
+from dflashctl.bench import RunLabels, Slo, judge_client, processes_for, spoiled, summarise
 from dflashctl.core import latency
 from dflashctl.core.bench_record import RequestError, RequestRecord, SpecCounts, Window, doubts
 from dflashctl.core.bench_window import steady_window, tokens_within
@@ -157,3 +157,11 @@ def test_a_client_that_spoils_the_figures_is_refused(health, ids):
 
 def test_without_latencies_only_the_cpu_and_the_sends_judge():
     assert judge_client(change(loop_lag_ms_p99=500.0)) == ()
+
+
+@pytest.mark.parametrize(
+    ("concurrency", "cores", "processes"),
+    [(None, 64, 1), (1, 1, 1), (1024, 64, 1), (1025, 64, 2), (8000, 8, 4), (8000, 2, 1)],
+)
+def test_processes_for_a_concurrency(concurrency, cores, processes):
+    assert processes_for(concurrency, cores) == processes
