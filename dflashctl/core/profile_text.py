@@ -27,11 +27,15 @@ def nested(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 def profile_yaml(fields: Mapping[str, Any], comments: Sequence[str] = ()) -> str:
     """The file: comments first, then the sections in the order given."""
-    lines = [f"# {line}" if line else "#" for comment in comments for line in comment.splitlines()]
+    lines = [f"# {_visible(line)}" if line else "#" for comment in comments for line in comment.splitlines()]
     for key, value in nested(fields).items():
         lines += [""] if lines and isinstance(value, (dict, list, tuple)) else []
         lines += _entry(key, value, "")
     return "\n".join(lines) + "\n"
+
+
+def _visible(line: str) -> str:
+    return "".join(char if char.isprintable() else "?" for char in line)
 
 
 def _entry(key: str, value: Any, indent: str) -> Iterator[str]:
@@ -50,5 +54,15 @@ def _scalar(value: Any) -> str:
     """Text is quoted unless it can only be text."""
     if isinstance(value, str):
         plain = _PLAIN.fullmatch(value) and not _NOT_TEXT.fullmatch(value) and ": " not in value
-        return value if plain and not value.endswith(":") else json.dumps(value, ensure_ascii=False)
+        return value if plain and not value.endswith(":") else _quoted(value)
     return json.dumps(value)
+
+
+def _quoted(text: str) -> str:
+    """Text in YAML's double quotes, which can say every character."""
+    escaped = {'"': '\\"', "\\": "\\\\"}
+    return '"' + "".join(escaped.get(char) or _character(char) for char in text) + '"'
+
+
+def _character(char: str) -> str:
+    return char if char.isprintable() else f"\\U{ord(char):08x}"

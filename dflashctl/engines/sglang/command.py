@@ -44,13 +44,13 @@ def command(request: EngineRequest, /) -> EngineCommand:
     arguments = tuple(one.argument() for one in translated.granted)
     findings = (
         *_build_findings(request),
+        *judgement.findings,
         *extra.findings,
         *raw.findings,
         *(_loose(word) for word in (*extra.loose, *raw.loose)),
         *(_named_twice(one) for one in given if one.flag in _MODEL_FLAGS),
         *environment.findings,
         *translated.findings,
-        *judgement.findings,
     )
     return EngineCommand(
         module_argv=(*MODULE, *(word for argument in arguments for word in argument.words)),

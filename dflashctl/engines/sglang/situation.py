@@ -28,6 +28,7 @@ MLA = (
 GDN = ("Qwen3NextForCausalLM", "Qwen3_5ForConditionalGeneration", "Qwen3_5MoeForConditionalGeneration")
 MULTIMODAL = ("KimiK3ForConditionalGeneration", "KimiK25ForConditionalGeneration")
 DEFAULT_BLOCK = 16
+_ATTENTION_FLAGS = ("--attention-backend", "--prefill-attention-backend", "--decode-attention-backend")
 _TRUE = ("1", "true", "True", "yes", "on")
 
 
@@ -167,7 +168,13 @@ class Situation:
     def attention(self) -> str | None:
         """The target's backend, K3's own default on SM10x included."""
         given = self.value("--attention-backend")
-        return given or ("trtllm_mla" if self.is_k3 and self.sm10x else None)
+        return given or ("trtllm_mla" if self.k3_attention_default else None)
+
+    @property
+    def k3_attention_default(self) -> bool:
+        """Whether Kimi-K3 chooses trtllm_mla itself: on SM10x, with no backend given and no context parallelism."""
+        given = any(self.has(flag) for flag in _ATTENTION_FLAGS)
+        return self.is_k3 and bool(self.sm10x) and not given and (self.number("--dcp-size") or 1) == 1
 
     @property
     def prefill_attention(self) -> str | None:

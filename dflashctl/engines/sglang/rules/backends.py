@@ -146,11 +146,11 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         id="k3_attention_default",
-        when=lambda s: s.is_k3 and s.sm10x and not s.has("--attention-backend"),
+        when=lambda s: s.k3_attention_default,
         since="0.5.17",
         severity=Severity.NOTE,
         consequence="no attention backend given: Kimi-K3 runs trtllm_mla on these GPUs",
-        source="sglang 0.5.23: srt/arg_groups/overrides.py",
+        source="sglang 0.5.23: srt/arg_groups/model_overrides/kimi_k3.py:129",
         flag="--attention-backend",
         becomes="trtllm_mla",
     ),

@@ -306,7 +306,7 @@ RULES: tuple[Rule, ...] = (
         since="0.5.17",
         severity=Severity.NOTE,
         consequence="no MoE runner given: Kimi-K3 runs flashinfer_mxfp4 on these GPUs for an MXFP4 checkpoint",
-        source="sglang 0.5.23: srt/arg_groups/kimi_k3_hook.py",
+        source="sglang 0.5.23: srt/arg_groups/model_overrides/kimi_k3.py",
     ),
     Rule(
         id="gdn_replayssm_spec_kind",

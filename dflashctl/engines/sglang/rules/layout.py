@@ -139,7 +139,7 @@ RULES: tuple[Rule, ...] = (
         severity=Severity.ERROR,
         consequence="Kimi-K3 with --dcp-size needs decode attention cutedsl_mla (aiter on ROCm), not {s.decode_attention}",
         fix="add --decode-attention-backend cutedsl_mla",
-        source="sglang 0.5.23: srt/arg_groups/kimi_k3_hook.py",
+        source="sglang 0.5.23: srt/arg_groups/model_overrides/kimi_k3.py",
     ),
     Rule(
         id="k3_dcp_symm_mem",
@@ -147,7 +147,7 @@ RULES: tuple[Rule, ...] = (
         since="0.5.17",
         severity=Severity.WARNING,
         consequence="--enable-symm-mem is turned off with --dcp-size on Kimi-K3",
-        source="sglang 0.5.23: srt/arg_groups/kimi_k3_hook.py",
+        source="sglang 0.5.23: srt/arg_groups/model_overrides/kimi_k3.py",
     ),
     Rule(
         id="lora_plan_stream",

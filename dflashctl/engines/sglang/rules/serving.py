@@ -39,7 +39,7 @@ RULES: tuple[Rule, ...] = (
         severity=Severity.ERROR,
         consequence="options in a --config file cannot be checked, and 0.5.17 to 0.5.19 refuse renamed ones there",
         fix="put them into the profile, or after --",
-        source="sglang 0.5.19: srt/server_args_config_parser.py",
+        source="sglang 0.5.19: srt/utils/server_args_config_parser.py",
     ),
     Rule(
         id="key_in_arguments",
