@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from dflashctl.core.engine import ModelFacts
+    from dflashctl.core.engine import EngineBuild, ModelFacts
     from dflashctl.core.model_config import ModelConfig
     from dflashctl.env import Env
     from dflashctl.ports.profiles import LoadedProfile
@@ -33,13 +33,15 @@ def ensure_weights(
     offline: bool = False,
     skip: bool = False,
     rules: TokenRules | None = None,
+    build: EngineBuild | None = None,
 ) -> Weights:
     """Both models, ready to serve; plans first, then fetches, proves and locks what is not there yet.
 
     `offline` never asks the network. `skip` (as in --skip-fetch) neither fetches nor hashes: the models must be
-    there and pass the cheap check. Raises Permanent (78), Unavailable (69) or CheckFailed (1).
+    there and pass the cheap check. `build` is the engine, which must have classes for both. Raises Permanent (78),
+    Unavailable (69) or CheckFailed (1).
     """
-    wishes = Wishes(offline=offline or skip, rules=rules or TokenRules())
+    wishes = Wishes(offline=offline or skip, rules=rules or TokenRules(), build=build)
     try:
         gathered = gather(env, loaded, wishes)
         refuse(gathered, None)
@@ -77,10 +79,12 @@ def expected_folders(env: Env, loaded: LoadedProfile) -> Mapping[str, str]:
 def plan_of(env: Env, gathered: Gathered) -> WeightsPlan:
     """The plan as it stands before anything is fetched."""
     hub = any(m.source == "hub" for m in gathered.models)
+    access = env.hub.access(gathered.rules)
     return WeightsPlan(
         models=gathered.models,
         room=env.weight_store.room(env.hub.cache()) if hub else None,
-        access=env.hub.access(gathered.rules),
+        xet_room=env.weight_store.room(env.hub.xet_cache()) if hub and access.xet else None,
+        access=access,
         rate_bytes_per_s=env.weight_store.rate(),
     )
 

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 def prepared(env: Env, request: PlanRequest, made: Planned, owned: OwnedInstance) -> Planned:
     """The plan that will run; raises what forbids the start, refusals that only now show are in plan.findings."""
     owned.enter(Phase.FETCHING, "the weights of target and draft")
-    weights = ensure_weights(env, made.loaded, offline=request.offline, skip=request.skip_fetch)
+    weights = ensure_weights(
+        env, made.loaded, offline=request.offline, skip=request.skip_fetch, build=made.build
+    )
     owned.enter(Phase.VERIFYING, "the plan against the models and this machine")
     again = planned(env, request)
     plan = again.plan

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dflashctl.commands.weights_engine import engine_findings
 from dflashctl.commands.weights_source import Source, Wishes, find_source, small_file
 from dflashctl.core.errors import Permanent
 from dflashctl.core.findings import Finding, Severity
@@ -56,6 +57,7 @@ def gather(env: Env, loaded: LoadedProfile, wishes: Wishes) -> Gathered:
         configs.append(config)
         findings += more
     findings += _pair(env, loaded, models, configs)
+    findings += engine_findings(loaded.profile, models, configs, wishes.build)
     return Gathered(
         models=tuple(models),
         configs=tuple(configs),

@@ -17,18 +17,23 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from dflashctl.core.engine import EngineBuild
     from dflashctl.env import Env
     from dflashctl.ports.profiles import LoadedProfile
 
 
 @dataclass(frozen=True, kw_only=True)
 class Wishes:
-    """How far to go: `renew` replaces a lock that no longer fits the profile, which only `fetch` does."""
+    """How far to go: `renew` replaces a lock that no longer fits the profile, which only `fetch` does.
+
+    `build` is the engine that will run, None when that is not known yet.
+    """
 
     rules: TokenRules = TokenRules()  # noqa: RUF009 - frozen
     offline: bool = False
     renew: bool = False
     accept_code: bool = False
+    build: EngineBuild | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

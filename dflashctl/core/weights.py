@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from dflashctl.core.model_files import ModelFile
 
 MARGIN = 0.05
+XET_CACHE_BYTES = 10_000_000_000
 
 # The engine reads the verified snapshot and nothing else: no network, no token.
 ENGINE_ENVIRONMENT = (
@@ -131,12 +132,16 @@ class ModelPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class WeightsPlan:
-    """The whole fetch before it begins; `rate_bytes_per_s` is what the last fetch here measured."""
+    """The whole fetch before it begins; `rate_bytes_per_s` is what the last fetch here measured.
+
+    `room` and `xet_room` are those of the cache and of Xet's own one, None when the Hub is not needed.
+    """
 
     models: tuple[ModelPlan, ...]
     room: DiskRoom | None
     access: Access
     rate_bytes_per_s: float | None = None
+    xet_room: DiskRoom | None = None
 
     @property
     def wanted_bytes(self) -> int:
@@ -155,6 +160,7 @@ class WeightsPlan:
         return {
             "models": tuple(m.summary() for m in self.models),
             "room": self.room,
+            "xet_room": self.xet_room,
             "access": self.access,
             "bytes_wanted": self.wanted_bytes,
             "bytes_needed": self.needed_bytes,
@@ -182,7 +188,23 @@ def plan_findings(plan: WeightsPlan) -> tuple[Finding, ...]:
             f"{3 * files} files and links are needed and {room.free_files} inodes are free on {room.mount}"
         )
         found.append(_refusal("weights.inodes", summary, f"for the cache {room.path}", fix))
-    return tuple(found)
+    return (*found, *_xet_finding(plan, room))
+
+
+def _xet_finding(plan: WeightsPlan, room: DiskRoom) -> tuple[Finding, ...]:
+    """Xet may keep chunks in a place of its own; a small home filesystem fills up although the cache is elsewhere."""
+    xet = plan.xet_room
+    if xet is None or xet.mount == room.mount or xet.free_bytes >= min(XET_CACHE_BYTES, plan.wanted_bytes):
+        return ()
+    return (
+        Finding(
+            id="weights.xet_cache",
+            severity=Severity.WARNING,
+            summary=f"Xet keeps chunks in {xet.path}, and {xet.mount} has only {xet.free_bytes} bytes free",
+            detail=f"the cache itself is on {room.mount}",
+            fix="set HF_XET_CACHE to a folder on the larger disk",
+        ),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

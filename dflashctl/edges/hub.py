@@ -71,6 +71,9 @@ class HuggingFaceHub:
     def cache(self) -> Path:
         return hub_cache.cache_folder(self._environ)
 
+    def xet_cache(self) -> Path:
+        return hub_cache.xet_folder(self._environ)
+
     def snapshot(self, repo: str, commit: str) -> Path:
         return hub_cache.snapshot_folder(self.cache(), repo, commit)
 

@@ -30,6 +30,12 @@ def cache_folder(environ: Mapping[str, str]) -> Path:
     return expanded(named, environ) if named else hub_home(environ) / "hub"
 
 
+def xet_folder(environ: Mapping[str, str]) -> Path:
+    """HF_XET_CACHE as the hub library resolves it."""
+    named = environ.get("HF_XET_CACHE")
+    return Path(named) if named else hub_home(environ) / "xet"
+
+
 def repo_folder(cache: Path, repo: str) -> Path:
     return cache / f"models--{repo.replace('/', '--')}"
 

@@ -56,6 +56,9 @@ class Hub(Protocol):
     def cache(self) -> Path:
         """The folder of the hub cache, which need not exist."""
 
+    def xet_cache(self) -> Path:
+        """Where the Xet transport keeps chunks of its own, beside what it brings into the cache."""
+
     def snapshot(self, repo: str, commit: str) -> Path:
         """Where the files of that commit lie in the cache, whether they are there or not."""
 

@@ -26,7 +26,7 @@ def run(kit, **options):
         return failure("fetch", error)
 
 
-def plan_of(sizes, room):
+def plan_of(sizes, room, xet_room=None):
     reports = tuple(
         FileReport(
             file=ModelFile(path=f"{n}.safetensors", size_bytes=s, sha256=str(n)), status=FileStatus.MISSING
@@ -34,7 +34,7 @@ def plan_of(sizes, room):
         for n, s in enumerate(sizes)
     )
     model = ModelPlan(role="target", label="a/b", repo="a/b", commit="c", folder="/x", files=reports)
-    return WeightsPlan(models=(model, model), room=room, access=Access(endpoint="e"))
+    return WeightsPlan(models=(model, model), room=room, access=Access(endpoint="e"), xet_room=xet_room)
 
 
 @pytest.mark.parametrize(
@@ -53,6 +53,16 @@ def test_both_models_and_five_percent_must_fit(free, files, writable, expected):
     findings = plan_findings(plan_of([600, 400], room))
     assert [f.id for f in findings] == expected
     assert all("HF_HUB_CACHE" in f.fix for f in findings)
+
+
+@pytest.mark.parametrize(
+    ("mount", "free", "warned"), [("/home", 999, True), ("/home", 2000, False), ("/", 999, False)]
+)
+def test_a_small_filesystem_under_xets_own_cache_is_told(mount, free, warned):
+    room = DiskRoom(path="/cache", mount="/", free_bytes=10**12)
+    xet = DiskRoom(path="/home/u/xet", mount=mount, free_bytes=free)
+    findings = plan_findings(plan_of([600, 400], room, xet))
+    assert [f.id for f in findings] == (["weights.xet_cache"] if warned else [])
 
 
 def test_nothing_is_asked_of_the_disk_when_nothing_is_missing():

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dflashctl.edges.hub_auth import find_token
-from dflashctl.edges.hub_cache import cache_folder, cached_listing
+from dflashctl.edges.hub_cache import cache_folder, cached_listing, xet_folder
 from dflashctl.edges.hub_process import HubProcess
 from dflashctl.ports.hub import TokenRules
 from tests.weights.hub_kit import TARGET, TARGET_COMMIT
@@ -46,6 +46,13 @@ def test_the_cache_lies_where_the_library_has_it(kit, extra):
     environ = {"HOME": str(kit.folder), "PATH": kit.environ["PATH"], **extra}
     code = "from huggingface_hub import constants as c; print(c.HF_HUB_CACHE)"
     assert ask(kit, code, environ) == str(cache_folder(environ))
+
+
+@pytest.mark.parametrize("extra", [{}, {"HF_HOME": "/somewhere"}, {"HF_XET_CACHE": "/chunks"}], ids=str)
+def test_xet_keeps_its_chunks_where_the_library_says(kit, extra):
+    environ = {"HOME": str(kit.folder), "PATH": kit.environ["PATH"], **extra}
+    code = "from huggingface_hub import constants as c; print(c.HF_XET_CACHE)"
+    assert ask(kit, code, environ) == str(xet_folder(environ))
 
 
 @pytest.mark.parametrize("source", ["HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "file", "path", "disabled", "none"])

@@ -383,3 +383,48 @@ def test_a_path_that_leaves_its_model_is_refused(path):
     )
     with pytest.raises(Permanent, match="damaged"):
         parse(text, where="here")
+
+
+def engine_case(architecture, build=None, draft="DFlashDraftModel"):
+    from dflashctl.commands.weights_engine import engine_findings
+    from dflashctl.core.weights import ModelPlan
+
+    models = [
+        ModelPlan(role=role, label=f"a/{role}", repo=None, commit=None, folder="/x", files=())
+        for role in ("target", "draft")
+    ]
+    configs = [parse_config({"architectures": [name] if name else []}) for name in (architecture, draft)]
+    return engine_findings(pair().profile, models, configs, build)
+
+
+@pytest.mark.parametrize(
+    ("architecture", "release", "draft", "expected"),
+    [
+        ("KimiK3ForConditionalGeneration", "0.5.20", "DFlashDraftModel", ["pair.hook"]),
+        ("KimiK3ForConditionalGeneration", "0.5.21", "DFlashDraftModel", []),
+        ("KimiK3ForConditionalGeneration", "0.5.16", "DFlashDraftModel", ["pair.architecture"]),
+        ("KimiK3ForConditionalGeneration", None, "DFlashDraftModel", []),
+        ("KimiLinearForCausalLM", None, "DFlashDraftModel", ["pair.hook"]),
+        ("KimiLinearForCausalLM", "0.5.23", "DFlashDraftModel", ["pair.hook"]),
+        ("Qwen3ForCausalLM", "0.5.17", "DFlash2DraftModel", ["pair.architecture"]),
+        ("Qwen3ForCausalLM", "0.5.19", "DFlash2DraftModel", []),
+        ("NobodyKnowsForCausalLM", None, "DFlashDraftModel", ["pair.architecture"]),
+        (None, None, "DFlashDraftModel", ["pair.architecture"]),
+        ("Qwen3ForCausalLM", "9.9.9", "DFlashDraftModel", []),
+    ],
+)
+def test_the_engine_must_have_both_classes_and_the_hook(architecture, release, draft, expected):
+    from dflashctl.core.engine import EngineBuild
+
+    build = EngineBuild(release=release) if release else None
+    assert [f.id for f in engine_case(architecture, build, draft)] == expected
+
+
+def test_a_changed_build_is_judged_by_its_own_classes():
+    from dflashctl.core.engine import EngineBuild
+
+    hooks = (("KimiK3ForConditionalGeneration", ("dflash",)), ("DFlashDraftModel", ()))
+    build = EngineBuild(release="0.5.20", known=False, model_hooks=hooks)
+    assert engine_case("KimiK3ForConditionalGeneration", build) == ()
+    bare = EngineBuild(release="0.5.23", known=False, model_hooks=())
+    assert {f.severity for f in engine_case("KimiK3ForConditionalGeneration", bare)} == {Severity.ERROR}
