@@ -194,7 +194,8 @@ class ChatReader:
             self._delta_parsed(at_s, found, delta)
         if isinstance(reason, str):
             self._tally.finish_reason = reason
-        if isinstance(usage, dict):
+        running = self._tokens and choice and not isinstance(reason, str)
+        if isinstance(usage, dict) and not running:
             self._tally.usage(usage)
         if isinstance(extension, dict):
             self._extension(extension)

@@ -100,6 +100,30 @@ def test_a_chunk_that_the_scan_misreads_ends_the_scan(monkeypatch):
     assert (tally.chunks, tally.mismatches) == (3, 1)
 
 
+def event(**found):
+    payload = b"data: " + json.dumps(found, separators=(",", ":")).encode() + b"\n\n"
+    return b"%x\r\n%b\r\n" % (len(payload), payload)
+
+
+def test_a_running_count_is_not_the_final_one():
+    """The role chunk carries a count too, and no usage chunk follows: the last running one holds."""
+    pieces = [
+        event(
+            choices=[{"delta": {"role": "assistant", "content": ""}, "finish_reason": None}],
+            usage={"completion_tokens": 1},
+        ),
+        *(
+            event(
+                choices=[{"delta": {"content": "a"}, "finish_reason": None}], usage={"completion_tokens": n}
+            )
+            for n in (1, 9, 15)
+        ),
+        b"%x\r\ndata: [DONE]\n\n\r\n0\r\n\r\n" % 14,
+    ]
+    tally = read(pieces, chunk_usage=True)
+    assert (tally.completion_tokens, list(tally.chunk_tokens)) == (15, [1, 8, 6])
+
+
 def test_spaced_json_is_read_too():
     payload = b'data: {"choices": [{"delta": {"content": "a"}, "finish_reason": "stop"}]}\n\n'
     tally = read([b"%x\r\n%b\r\n0\r\n\r\n" % (len(payload), payload)])
