@@ -66,11 +66,15 @@ class Reason:
 
 @dataclass(frozen=True, kw_only=True)
 class LastExit:
-    """How the server last ended: `status` when it left by itself, `signal` when it was killed."""
+    """How the server last ended: `status` when it left by itself, `signal` when it was killed.
+
+    `kind` is the signature's id or a plain word, `evidence` the log's lines that show it, `fix` what to do.
+    """
 
     status: int | None = None
     signal: int | None = None
     kind: str | None = None
+    fix: str | None = None
     evidence: tuple[str, ...] = ()
 
 

@@ -8,12 +8,25 @@ from typing import TYPE_CHECKING
 
 from dflashctl.core.diagnose import EVIDENCE_LINES, Diagnosis
 from dflashctl.core.engine import StartPhase
+from dflashctl.core.findings import Finding, Severity
 from dflashctl.core.instance import LastExit, Reason
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _USAGE = 2
+# Reasons that the server's log cannot show.
+_OUTSIDE = frozenset({"port_taken", "cannot_start", "wrong_model", "no_speculation"})
+_FIXES = {
+    "port_taken": "choose another port with --port, or stop its owner",
+    "cannot_start": "name the interpreter that has the engine: --python PATH",
+    "wrong_model": "the model's name in the profile (server.served_model_name) and what the engine serves must agree",
+    "no_speculation": "look in the log whether the engine refused the draft: dflashctl logs NAME --phase load_draft",
+    "no_progress": "stacks.txt beside the log shows where it stood; a slow disk needs a longer timing.progress_timeout_s",
+    "not_ready": "raise timing.ready_timeout_s in the profile when the start is merely long",
+    "hang": "stacks.txt beside the log shows where it stood; report it to the engine's project with the log",
+    "unkillable": "look at the processes with ps: a driver call that never returns needs a reboot",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,9 +52,9 @@ def judge(facts: EndFacts, diagnosis: Diagnosis | None) -> Verdict:
     how = _how(facts.returncode)
     evidence = diagnosis.evidence if diagnosis else tuple(facts.lines[-EVIDENCE_LINES:])
     if diagnosis is not None and diagnosis.id != "unknown":
-        return _verdict(
-            facts, diagnosis.id, f"{diagnosis.cause} ({how})", evidence, permanent=diagnosis.permanent
-        )
+        text = f"{diagnosis.cause} ({how})"
+        verdict = _verdict(facts, diagnosis.id, text, evidence, permanent=diagnosis.permanent)
+        return replace(verdict, last_exit=replace(verdict.last_exit, fix=diagnosis.fix))
     if facts.oom_kills:
         text = (
             f"killed for memory: the kernel's counter of the control group rose by {facts.oom_kills} ({how})"
@@ -87,6 +100,20 @@ def _how(code: int | None) -> str:
         return f"killed by {signal.Signals(-code).name}"
     except ValueError:
         return f"killed by signal {-code}"
+
+
+def failure_finding(reason: Reason, last_exit: LastExit | None) -> Finding:
+    """Why it failed, with the log's lines and what to do."""
+    known = last_exit is not None and last_exit.kind == reason.code
+    fix = last_exit.fix if last_exit is not None and known else _FIXES.get(reason.code)
+    evidence = last_exit.evidence if last_exit is not None and reason.code not in _OUTSIDE else ()
+    return Finding(
+        id=reason.code,
+        severity=Severity.ERROR,
+        summary=reason.text,
+        detail="\n".join(evidence) or None,
+        fix=fix,
+    )
 
 
 def exit_status_of(last: LastExit | None) -> int | None:

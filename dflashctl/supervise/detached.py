@@ -8,10 +8,10 @@ import sys
 from typing import TYPE_CHECKING
 
 from dflashctl.core.errors import ExitCode, StateError
-from dflashctl.core.findings import Finding, Severity
 from dflashctl.core.instance import ENDED, Phase
 from dflashctl.core.plan_file import dump_plan
 from dflashctl.core.supervise_result import SuperviseResult
+from dflashctl.core.verdict import failure_finding
 from dflashctl.supervise.journal import progress_of
 
 if TYPE_CHECKING:
@@ -90,15 +90,8 @@ def _result(env: Env, name: str, log: Path) -> SuperviseResult:
     code = ExitCode.OK
     if record.phase in ENDED or not snapshot.supervised:
         code = ExitCode(record.exit_code) if record.exit_code is not None else ExitCode.GAVE_UP
-    findings: tuple[Finding, ...] = ()
-    if code is not ExitCode.OK and record.reason is not None:
-        evidence = record.last_exit.evidence if record.last_exit else ()
-        detail = "\n".join(evidence) or None
-        findings = (
-            Finding(
-                id=record.reason.code, severity=Severity.ERROR, summary=record.reason.text, detail=detail
-            ),
-        )
+    reason = record.reason if code is not ExitCode.OK else None
+    findings = (failure_finding(reason, record.last_exit),) if reason is not None else ()
     return SuperviseResult(
         record=record,
         exit_code=code,

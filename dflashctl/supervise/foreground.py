@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 
 from dflashctl.core.child_env import secret_values
 from dflashctl.core.errors import ExitCode
-from dflashctl.core.findings import Finding, Severity
-from dflashctl.core.instance import Phase, Reason
+from dflashctl.core.instance import Phase
 from dflashctl.core.outer import restart_budget
 from dflashctl.core.pace import Pace, policy
 from dflashctl.core.redact import Redactor
 from dflashctl.core.supervise_result import SuperviseResult
-from dflashctl.core.verdict import exit_status_of
+from dflashctl.core.verdict import exit_status_of, failure_finding
 from dflashctl.edges.guard_process import GuardProcess
 from dflashctl.edges.local_server import LocalLauncher
 from dflashctl.edges.log_file import LogFile
@@ -159,7 +158,7 @@ def _result(owned: OwnedInstance, state: State, *, stuck: bool) -> SuperviseResu
     if os.getpid() == _PID_1 and code is ExitCode.GAVE_UP:
         status = exit_status_of(state.last_exit) or status
     findings = (
-        (_finding(state, state.reason),)
+        (failure_finding(state.reason, state.last_exit),)
         if code in {ExitCode.GAVE_UP, ExitCode.PERMANENT} and state.reason
         else ()
     )
@@ -170,11 +169,4 @@ def _result(owned: OwnedInstance, state: State, *, stuck: bool) -> SuperviseResu
         log=str(owned.log_path),
         findings=findings,
         screen_stuck=stuck,
-    )
-
-
-def _finding(state: State, reason: Reason) -> Finding:
-    evidence = state.last_exit.evidence if state.last_exit else ()
-    return Finding(
-        id=reason.code, severity=Severity.ERROR, summary=reason.text, detail="\n".join(evidence) or None
     )

@@ -1,0 +1,37 @@
+"""Explain: a log from wherever it lies, and the first cause that the known signatures find in it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from dflashctl.core.diagnose import Diagnosis, diagnose
+from dflashctl.core.errors import UsageProblem
+from dflashctl.core.log_line import parse
+from dflashctl.edges.signature_store import load_signatures
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_LIMIT_BYTES = 64 * 1024 * 1024
+
+
+def first_cause(lines: Sequence[str]) -> Diagnosis | None:
+    """The diagnosis of these lines, stamped by our pump or not."""
+    return diagnose([parse(line).text for line in lines], load_signatures())
+
+
+def read_log(path: str) -> tuple[str, ...]:
+    """The lines of a file, or of standard input for "-"; of a huge one the last 64 MiB."""
+    if path == "-":
+        return tuple(sys.stdin.read(_LIMIT_BYTES).splitlines())
+    try:
+        with open(path, "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _LIMIT_BYTES))
+            return tuple(file.read().decode("utf-8", "replace").splitlines())
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise UsageProblem(
+            f"log {path!r} cannot be read: {reason}", hint="dflashctl diagnose NAME"
+        ) from error

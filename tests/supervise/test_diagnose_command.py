@@ -1,0 +1,118 @@
+"""diagnose and the words of a failure; down's wait for GPU memory."""
+
+import io
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dflashctl.commands import down as down_module
+from dflashctl.commands.diagnose import diagnose
+from dflashctl.commands.down import down
+from dflashctl.core.errors import NotRunning, UsageProblem
+from dflashctl.core.machine import Gpu, GpuProcess, Machine
+from dflashctl.env import Env
+from tests.supervise.test_faults_start import NCCL, OOM
+
+LOGS = Path(__file__).parents[1] / "signatures/logs"
+
+
+def test_a_file_is_explained(harness):
+    report = diagnose(harness.env, str(LOGS / "wrongdraft.log"))
+    assert (report.exit_code, report.data.id) == (0, "draft_shape")
+    assert report.data.evidence
+    assert report.findings[0].fix == report.data.fix
+
+
+def test_standard_input_is_explained(harness, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO((LOGS / "oom.log").read_text()))
+    assert diagnose(harness.env, "-").data.id == "cuda_out_of_memory"
+
+
+def test_an_instance_is_explained_by_its_last_start_only(harness):
+    once = harness.folder / "died"
+    harness.up(
+        "--die-at", "load_target", "--die-text", NCCL, "--die-unless", str(once), timing={"restarts": 0}
+    )
+    assert harness.ended() == 4
+    assert diagnose(harness.env).data.id == "nccl_failed"
+    harness.up("--die-at", "allocate", "--die-text", OOM)
+    assert harness.ended() == 78
+    assert diagnose(harness.env, "tiny").data.id == "cuda_out_of_memory"
+    finding = harness.result()["findings"][0]
+    assert "memory.static_fraction" in finding["fix"]
+    harness.up()
+    harness.reach("ready")
+    assert diagnose(harness.env, "tiny").data.cause is None
+    harness.stop()
+    harness.ended()
+
+
+def test_a_missing_log_is_said(harness):
+    with pytest.raises(UsageProblem, match="no-such"):
+        diagnose(harness.env, "/no-such.log")
+    with pytest.raises(NotRunning):
+        diagnose(harness.env)
+
+
+class Gpus:
+    """A machine whose one GPU gives its memory back only after so many looks."""
+
+    def __init__(self, looks, pids=()):
+        self.looks = looks
+        self.pids = pids
+
+    def snapshot(self):
+        self.looks -= 1
+        held = tuple(GpuProcess(pid=pid) for pid in self.pids) if self.looks >= 0 else ()
+        free = 10 * 2**30 if self.looks >= 0 else 79 * 2**30
+        gpu = Gpu(
+            index=0,
+            uuid="GPU-1",
+            name="X",
+            memory_total_bytes=80 * 2**30,
+            memory_free_bytes=free,
+            processes=held,
+        )
+        return Machine(gpus=(gpu,))
+
+
+def served_on_gpu(harness):
+    harness.start(harness.plan(gpus=("GPU-1",)))
+    return harness.reach("ready")
+
+
+def test_down_waits_until_gpu_memory_is_back(harness):
+    served_on_gpu(harness)
+    gpus = Gpus(looks=3)
+    report = down(Env(environ=harness.environ, machine=gpus), "tiny")
+    assert (report.exit_code, report.data.gpus) == (0, ("GPU-1",))
+    assert gpus.looks < 0
+    harness.ended()
+
+
+def test_fault_49_gpu_memory_that_stays_is_a_failure_with_its_holder(harness, monkeypatch):
+    monkeypatch.setattr(down_module, "_GPU_LIMIT_S", 0.3)
+    record = served_on_gpu(harness)
+    report = down(Env(environ=harness.environ, machine=Gpus(looks=10**6, pids=(record.server.pid,))), "tiny")
+    assert report.exit_code == 1
+    assert f"GPU 0 is still held by pid {record.server.pid}" in report.errors[0].message
+    harness.ended()
+    served_on_gpu(harness)
+    report = down(Env(environ=harness.environ, machine=Gpus(looks=10**6)), "tiny")
+    assert "GPU 0 still has 75.2 GB in use" in report.errors[0].message
+    harness.ended()
+
+
+def test_what_strangers_hold_on_the_gpu_is_theirs(harness):
+    served_on_gpu(harness)
+    assert down(Env(environ=harness.environ, machine=Gpus(looks=10**6, pids=(1,))), "tiny").exit_code == 0
+    harness.ended()
+
+
+def test_a_record_keeps_the_fix(harness):
+    harness.up("--die-at", "allocate", "--die-text", OOM)
+    harness.ended()
+    record = harness.record()
+    assert record.last_exit.fix
+    assert replace(record.last_exit, fix=None).kind == "cuda_out_of_memory"
