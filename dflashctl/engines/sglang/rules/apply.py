@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING
 
 from dflashctl.core.engine import Argument
 from dflashctl.core.findings import Severity
-from dflashctl.engines.sglang.rules import backends, block, graphs, hybrid, layout, memory, serving, support
+from dflashctl.engines.sglang.rules import (
+    backends,
+    block,
+    graphs,
+    hybrid,
+    layout,
+    memory,
+    replayssm,
+    serving,
+    states,
+    support,
+)
 
 if TYPE_CHECKING:
     from dflashctl.core.findings import Finding
@@ -20,6 +31,8 @@ ALL_RULES: tuple[Rule, ...] = (
     *block.RULES,
     *backends.RULES,
     *hybrid.RULES,
+    *replayssm.RULES,
+    *states.RULES,
     *memory.RULES,
     *graphs.RULES,
     *serving.RULES,
