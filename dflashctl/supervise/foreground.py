@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import random
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from dflashctl.core.child_env import secret_values
-from dflashctl.core.errors import ExitCode
-from dflashctl.core.instance import Phase
+from dflashctl.core.errors import DflashError, ExitCode
+from dflashctl.core.instance import Phase, Reason
 from dflashctl.core.outer import restart_budget
 from dflashctl.core.pace import Pace, policy
 from dflashctl.core.redact import Redactor
@@ -144,12 +145,23 @@ def _supervise(tools: Tools, limits: Policy) -> tuple[State, bool]:
         return loop.run(), not tools.screen.close()
     except BaseException as error:
         loop.abandon()
-        tools.owned.enter(Phase.FAILED, f"the supervisor failed: {type(error).__name__}: {error}")
+        _record_bug(tools.owned, error)
         raise
     finally:
         tools.guard.dismiss()
         tools.log.close()
         adopt_orphans(on=False)
+
+
+def _record_bug(owned: OwnedInstance, error: BaseException) -> None:
+    """The supervisor itself failed, and its server with it."""
+    text = f"the supervisor failed: {type(error).__name__}: {error}"
+    owned.enter(Phase.FAILED, text)
+    reason = Reason(code="supervisor_failed", text=text)
+    code = int(error.exit_code if isinstance(error, DflashError) else ExitCode.BUG)
+    owned.record(
+        replace(owned.current, reason=reason, exit_code=code, sessions=(), ready=False, healthy=None)
+    )
 
 
 def _result(owned: OwnedInstance, state: State, *, stuck: bool) -> SuperviseResult:
