@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,6 +30,8 @@ def state_folder(environ: Mapping[str, str]) -> Path:
 
 def fresh_runtime_folder(environ: Mapping[str, str], key: str) -> Path:
     """An empty private folder whose short name is made from `key`, so that one left by a crash is reused."""
+    import hashlib
+
     short = hashlib.sha256(key.encode()).hexdigest()[:8]
     problems = []
     for base in _runtime_bases(environ):
@@ -54,6 +54,8 @@ def fresh_runtime_folder(environ: Mapping[str, str], key: str) -> Path:
 
 def remove_folder(path: Path) -> None:
     """Remove it with all it holds; what cannot be removed stays."""
+    import shutil
+
     with contextlib.suppress(OSError):
         shutil.rmtree(path, ignore_errors=True)
 
