@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dflashctl.commands.as_planned import start_differences
 from dflashctl.commands.planned import planned
 from dflashctl.commands.prepared import prepared
 from dflashctl.commands.up_proofs import Proving, prove_plan
@@ -60,13 +61,20 @@ def _running(env: Env, plan: Plan) -> Report | None:
     if not snapshot.supervised or record is None:
         return None
     if record.phase is not Phase.READY or record.served is None:
-        raise Busy(f"{plan.name!r} is being started or stopped ({record.phase.value})", hint="dflashctl status")
+        raise Busy(
+            f"{plan.name!r} is being started or stopped ({record.phase.value})", hint="dflashctl status"
+        )
     if record.served.fingerprint != plan.fingerprint:
         raise Busy(
             f"{plan.name!r} is up with another plan ({record.served.fingerprint}, this one is {plan.fingerprint})",
             hint=f"dflashctl down {plan.name}   (or start a second one: --name NAME --port PORT)",
         )
-    return Report(command="up", data=_result(record, plan, already_up=True), next_steps=("dflashctl status",))
+    return Report(
+        command="up",
+        data=_result(record, plan, already_up=True),
+        findings=start_differences(plan, record),
+        next_steps=("dflashctl status",),
+    )
 
 
 def _started(env: Env, request: PlanRequest, made: Planned, *, detach: bool, show_log: bool) -> Report:
@@ -88,7 +96,11 @@ def _detached(env: Env, plan: Plan, started: SuperviseResult) -> Report:
     if not started.record.ready:
         steps = ("dflashctl status --watch", f"dflashctl down {plan.name}")
         return Report(
-            command="up", data=_result(started.record, plan), outcome=Outcome.PARTIAL, findings=plan.findings, next_steps=steps
+            command="up",
+            data=_result(started.record, plan),
+            outcome=Outcome.PARTIAL,
+            findings=plan.findings,
+            next_steps=steps,
         )
     proofs = prove_plan(env, plan)
     bad = _any_failed(proofs)
@@ -97,8 +109,12 @@ def _detached(env: Env, plan: Plan, started: SuperviseResult) -> Report:
         data=_result(started.record, plan, proofs=proofs),
         outcome=Outcome.PARTIAL if bad else Outcome.OK,
         exit_code=ExitCode.CHECK_FAILED if bad else ExitCode.OK,
-        findings=plan.findings,
-        next_steps=(f"dflashctl status {plan.name}", f"dflashctl bench {plan.name}", f"dflashctl down {plan.name}"),
+        findings=(*plan.findings, *start_differences(plan, started.record)),
+        next_steps=(
+            f"dflashctl status {plan.name}",
+            f"dflashctl bench {plan.name}",
+            f"dflashctl down {plan.name}",
+        ),
     )
 
 
@@ -111,6 +127,7 @@ def _ended(plan: Plan, ended: SuperviseResult, proofs: tuple[Proof, ...]) -> Rep
         data=_result(ended.record, plan, proofs=proofs),
         outcome=Outcome.PARTIAL if bad else Outcome.OK,
         exit_code=ExitCode.CHECK_FAILED if bad else ExitCode.OK,
+        findings=start_differences(plan, ended.record),
         mute=ended.screen_stuck,
     )
 
@@ -118,7 +135,8 @@ def _ended(plan: Plan, ended: SuperviseResult, proofs: tuple[Proof, ...]) -> Rep
 def _failed(plan: Plan, ended: SuperviseResult, proofs: tuple[Proof, ...]) -> Report:
     """The first cause as an error with its evidence; the exit status is the supervisor's verdict."""
     errors = tuple(
-        ErrorInfo(message=f.summary, hint=f.fix, detail=f.detail, exit_code=ended.exit_status) for f in ended.findings
+        ErrorInfo(message=f.summary, hint=f.fix, detail=f.detail, exit_code=ended.exit_status)
+        for f in ended.findings
     )
     return Report(
         command="up",
