@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from dflashctl.ui.screen import Screen
 
 
-def run_app(argv: Sequence[str], *, make_env: Callable[[Screen], Env] | None = None, screen: Screen | None = None) -> int:
+def run_app(
+    argv: Sequence[str], *, make_env: Callable[[Screen], Env] | None = None, screen: Screen | None = None
+) -> int:
     """The exit code of the command line `argv`, after its report was shown on `screen`."""
     from dflashctl.ui.screen import Screen
 
@@ -68,7 +70,9 @@ def _last(result: object, screen: Screen) -> Report:
 
 def _usage(name: str, error: DflashError) -> Report:
     info = ErrorInfo(message=error.message, hint=error.hint, exit_code=int(ExitCode.USAGE))
-    return Report(command=name, outcome=Outcome.FAILED, exit_code=ExitCode.USAGE, errors=(info,) if info.message else ())
+    return Report(
+        command=name, outcome=Outcome.FAILED, exit_code=ExitCode.USAGE, errors=(info,) if info.message else ()
+    )
 
 
 def _crash(name: str, argv: list[str], env: Env, error: Exception) -> Report:

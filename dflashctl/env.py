@@ -71,7 +71,9 @@ class Env:
             return sys.stdin.read()
         path = self.cwd / source
         try:
-            return path.read_text(encoding="utf-8") if len(source) < _LONGEST_PATH and path.is_file() else source
+            return (
+                path.read_text(encoding="utf-8") if len(source) < _LONGEST_PATH and path.is_file() else source
+            )
         except (OSError, UnicodeDecodeError) as error:
             msg = f"{source!r} cannot be read: {error}"
             raise UsageProblem(msg, hint="give the text itself, a text file, or -") from error

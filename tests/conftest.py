@@ -15,7 +15,13 @@ def _own_folders(tmp_path_factory, monkeypatch):
     home = tmp_path_factory.mktemp("home")
     for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR"):
         monkeypatch.delenv(name, raising=False)
-    for name in ("DFLASHCTL_STATE_DIR", "DFLASHCTL_CONFIG_DIR", "DFLASHCTL_ENGINE_PYTHON", "HF_TOKEN", "HF_HOME"):
+    for name in (
+        "DFLASHCTL_STATE_DIR",
+        "DFLASHCTL_CONFIG_DIR",
+        "DFLASHCTL_ENGINE_PYTHON",
+        "HF_TOKEN",
+        "HF_HOME",
+    ):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(home))
 
@@ -35,4 +41,6 @@ def _only_loopback(monkeypatch):
 
 
 def pytest_addoption(parser):
-    parser.addoption("--update-golden", action="store_true", help="rewrite the golden files instead of comparing")
+    parser.addoption(
+        "--update-golden", action="store_true", help="rewrite the golden files instead of comparing"
+    )

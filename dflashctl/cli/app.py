@@ -44,7 +44,10 @@ def invoke(argv: Sequence[str], env: Env) -> object:
     name = " ".join(("dflashctl", *entry.words))
     try:
         return typer_app(entry)(
-            words[len(entry.words) :], standalone_mode=False, obj=Invocation(env=env, raw_args=raw_args), prog_name=name
+            words[len(entry.words) :],
+            standalone_mode=False,
+            obj=Invocation(env=env, raw_args=raw_args),
+            prog_name=name,
         )
     except TyperException as error:
         if error.exit_code == ExitCode.USAGE:

@@ -11,7 +11,10 @@ from dflashctl.cli import options as o
 
 def completion(
     ctx: typer.Context,
-    shell: Annotated[str | None, typer.Argument(metavar="bash|zsh|fish", help="Default: the shell in $SHELL.", show_default=False)] = None,
+    shell: Annotated[
+        str | None,
+        typer.Argument(metavar="bash|zsh|fish", help="Default: the shell in $SHELL.", show_default=False),
+    ] = None,
     *,
     install: Annotated[bool, typer.Option("--install", help="Write it where the shell finds it.")] = False,
     json: o.Json = False,

@@ -47,7 +47,10 @@ def commands() -> tuple[CommandInfo, ...]:
 
 
 def _gathered(word: str, infos: list[CommandInfo]) -> CommandInfo:
-    own = next((info for info in infos if len(info.words) == 1), CommandInfo(words=(word,), help=GROUPS.get(word, "")))
+    own = next(
+        (info for info in infos if len(info.words) == 1),
+        CommandInfo(words=(word,), help=GROUPS.get(word, "")),
+    )
     return replace(own, children=tuple(info for info in infos if len(info.words) > 1))
 
 
@@ -83,7 +86,9 @@ def _declared(parameter: inspect.Parameter) -> Any | None:
 
 def _option(parameter: inspect.Parameter, declared: Any) -> OptionInfo:
     # In an Annotated declaration Typer keeps the first name where the default would be.
-    first = (declared.default,) if isinstance(declared.default, str) and declared.default.startswith("-") else ()
+    first = (
+        (declared.default,) if isinstance(declared.default, str) and declared.default.startswith("-") else ()
+    )
     names = (*first, *(declared.param_decls or ())) or (f"--{parameter.name.replace('_', '-')}",)
     kind = get_args(parameter.annotation)[0]
     metavar = None if kind is bool else str(declared.metavar or "VALUE")

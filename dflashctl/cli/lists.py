@@ -23,6 +23,8 @@ def _each(option: str, text: str | None, *, whole: bool) -> list[float]:
         except ValueError:
             number = 0
         if number <= 0:
-            raise UsageProblem(f"{option} {text!r}: {word!r} is not a number above 0", hint=f"{option} 1,8,32")
+            raise UsageProblem(
+                f"{option} {text!r}: {word!r} is not a number above 0", hint=f"{option} 1,8,32"
+            )
         found.append(float(number))
     return found

@@ -10,58 +10,106 @@ PLAN = "Plan"
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
 ProfileArgument = Annotated[
-    str | None, typer.Argument(metavar="PROFILE", help="A profile's name, or the path of its file.", show_default=False)
+    str | None,
+    typer.Argument(metavar="PROFILE", help="A profile's name, or the path of its file.", show_default=False),
 ]
 ProfileOption = Annotated[
     str | None, typer.Option("--profile", "-p", metavar="PROFILE", help="The same as the argument PROFILE.")
 ]
 InstanceArgument = Annotated[
     str | None,
-    typer.Argument(metavar="NAME", help="The instance; may be left out when there is one.", show_default=False),
+    typer.Argument(
+        metavar="NAME", help="The instance; may be left out when there is one.", show_default=False
+    ),
 ]
 Set = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Change a value of the profile; repeatable.", rich_help_panel=PLAN),
+    typer.Option(
+        "--set",
+        metavar="SECTION.KEY=VALUE",
+        help="Change a value of the profile; repeatable.",
+        rich_help_panel=PLAN,
+    ),
 ]
 BlockSize = Annotated[
     int | None,
-    typer.Option("--block-size", metavar="N", help="Tokens per verify step: the newest one and N-1 proposals.", rich_help_panel=PLAN),
+    typer.Option(
+        "--block-size",
+        metavar="N",
+        help="Tokens per verify step: the newest one and N-1 proposals.",
+        rich_help_panel=PLAN,
+    ),
 ]
 WindowSize = Annotated[
     int | None,
-    typer.Option("--window-size", metavar="N", help="Attention window of the draft, in tokens.", rich_help_panel=PLAN),
+    typer.Option(
+        "--window-size", metavar="N", help="Attention window of the draft, in tokens.", rich_help_panel=PLAN
+    ),
 ]
 Gpus = Annotated[
-    str | None, typer.Option("--gpus", metavar="LIST", help="GPUs by index or UUID, with commas.", rich_help_panel=PLAN)
+    str | None,
+    typer.Option("--gpus", metavar="LIST", help="GPUs by index or UUID, with commas.", rich_help_panel=PLAN),
 ]
-Host = Annotated[str | None, typer.Option("--host", metavar="ADDRESS", help="Address to listen on.", rich_help_panel=PLAN)]
-Port = Annotated[int | None, typer.Option("--port", metavar="PORT", help="Port to listen on.", rich_help_panel=PLAN)]
+Host = Annotated[
+    str | None, typer.Option("--host", metavar="ADDRESS", help="Address to listen on.", rich_help_panel=PLAN)
+]
+Port = Annotated[
+    int | None, typer.Option("--port", metavar="PORT", help="Port to listen on.", rich_help_panel=PLAN)
+]
 EngineVersion = Annotated[
     str | None,
-    typer.Option("--engine-version", metavar="V", help="Judge for that release without having it.", rich_help_panel=PLAN),
+    typer.Option(
+        "--engine-version",
+        metavar="V",
+        help="Judge for that release without having it.",
+        rich_help_panel=PLAN,
+    ),
 ]
 Python = Annotated[
     str | None,
     typer.Option(
-        "--python", metavar="PATH", help="The interpreter that has the engine (also DFLASHCTL_ENGINE_PYTHON).", rich_help_panel=PLAN
+        "--python",
+        metavar="PATH",
+        help="The interpreter that has the engine (also DFLASHCTL_ENGINE_PYTHON).",
+        rich_help_panel=PLAN,
     ),
 ]
 Name = Annotated[
-    str | None, typer.Option("--name", metavar="NAME", help="Name of the instance; default: the profile's.", rich_help_panel=PLAN)
+    str | None,
+    typer.Option(
+        "--name", metavar="NAME", help="Name of the instance; default: the profile's.", rich_help_panel=PLAN
+    ),
 ]
 Runtime = Annotated[
-    str, typer.Option("--runtime", metavar="process|docker", help="Run the engine here or in a container.", rich_help_panel=PLAN)
+    str,
+    typer.Option(
+        "--runtime",
+        metavar="process|docker",
+        help="Run the engine here or in a container.",
+        rich_help_panel=PLAN,
+    ),
 ]
 Image = Annotated[
-    str | None, typer.Option("--image", metavar="IMAGE", help="The container image of the engine.", rich_help_panel=PLAN)
+    str | None,
+    typer.Option("--image", metavar="IMAGE", help="The container image of the engine.", rich_help_panel=PLAN),
 ]
-Offline = Annotated[bool, typer.Option("--offline", help="Use only what is here already.", rich_help_panel=PLAN)]
+Offline = Annotated[
+    bool, typer.Option("--offline", help="Use only what is here already.", rich_help_panel=PLAN)
+]
 DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Print the complete plan; `up` then does exactly that.", rich_help_panel=PLAN)
+    bool,
+    typer.Option(
+        "--dry-run", help="Print the complete plan; `up` then does exactly that.", rich_help_panel=PLAN
+    ),
 ]
 MachineFile = Annotated[
     str | None,
-    typer.Option("--machine", metavar="FILE", help="Plan for a saved machine (doctor --save-machine).", rich_help_panel=PLAN),
+    typer.Option(
+        "--machine",
+        metavar="FILE",
+        help="Plan for a saved machine (doctor --save-machine).",
+        rich_help_panel=PLAN,
+    ),
 ]
 SkipDoctor = Annotated[
     bool, typer.Option("--skip-doctor", help="Start without the check of this machine.", rich_help_panel=PLAN)

@@ -37,7 +37,9 @@ _OPTIONS: tuple[tuple[str, object, object], ...] = (
 _RUNTIMES = ("process", "docker")
 
 
-def plan_options(*, without: tuple[str, ...] = (), required: bool = True) -> Callable[[Callable[..., object]], Callable[..., object]]:
+def plan_options(
+    *, without: tuple[str, ...] = (), required: bool = True
+) -> Callable[[Callable[..., object]], Callable[..., object]]:
     """A decorator: the command gets `plan: PlanRequest` (its profile is empty when none is named and none is `required`).
 
     `without` names options that make no sense for the command.
@@ -70,12 +72,14 @@ def plan_options(*, without: tuple[str, ...] = (), required: bool = True) -> Cal
 
 
 def _parameter(name: str, annotation: object, **default: object) -> inspect.Parameter:
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, **default)  # type: ignore[arg-type]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, **default)
 
 
 def one_profile(argument: str | None, option: str | None, *, required: bool = True) -> str | None:
     if argument and option and argument != option:
-        raise UsageProblem(f"two profiles are named: {argument!r} and {option!r}", hint="dflashctl profile list")
+        raise UsageProblem(
+            f"two profiles are named: {argument!r} and {option!r}", hint="dflashctl profile list"
+        )
     if required and not (argument or option):
         raise UsageProblem("which profile?", hint="dflashctl profile list")
     return argument or option
@@ -84,6 +88,8 @@ def one_profile(argument: str | None, option: str | None, *, required: bool = Tr
 def _request(profile: str | None, values: dict[str, Any], raw_args: tuple[str, ...]) -> PlanRequest:
     runtime = values.get("runtime", "process")
     if runtime not in _RUNTIMES:
-        raise UsageProblem(f"--runtime {runtime!r} is not one of {' and '.join(_RUNTIMES)}", hint="--runtime process")
+        raise UsageProblem(
+            f"--runtime {runtime!r} is not one of {' and '.join(_RUNTIMES)}", hint="--runtime process"
+        )
     sets = tuple(values.pop("sets", None) or ())
     return PlanRequest(profile=profile or "", sets=sets, raw_args=raw_args, **values)

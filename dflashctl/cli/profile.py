@@ -11,7 +11,9 @@ from dflashctl.cli.plan_options import plan_options
 from dflashctl.core.errors import UsageProblem
 from dflashctl.core.options import PlanRequest
 
-NameArgument = Annotated[str, typer.Argument(metavar="PROFILE", help="A profile's name, or the path of its file.")]
+NameArgument = Annotated[
+    str, typer.Argument(metavar="PROFILE", help="A profile's name, or the path of its file.")
+]
 
 
 def list_(ctx: typer.Context, *, json: o.Json = False) -> object:
@@ -85,13 +87,18 @@ def explain(
 
 def diff(
     ctx: typer.Context,
-    profiles: Annotated[list[str], typer.Argument(metavar="PROFILE...", help="Two profiles; one with --running.")],
+    profiles: Annotated[
+        list[str], typer.Argument(metavar="PROFILE...", help="Two profiles; one with --running.")
+    ],
     *,
     running: Annotated[bool, typer.Option("--running", help="Compare with the server that runs.")] = False,
     name: o.Name = None,
-    url: Annotated[str | None, typer.Option("--url", metavar="URL", help="Any server, instead of an instance.")] = None,
+    url: Annotated[
+        str | None, typer.Option("--url", metavar="URL", help="Any server, instead of an instance.")
+    ] = None,
     api_key_env: Annotated[
-        str | None, typer.Option("--api-key-env", metavar="VAR", help="The variable that holds the server's key.")
+        str | None,
+        typer.Option("--api-key-env", metavar="VAR", help="The variable that holds the server's key."),
     ] = None,
     json: o.Json = False,
 ) -> object:
@@ -105,7 +112,10 @@ def diff(
 
     wanted = 1 if running or url else 2
     if len(profiles) != wanted:
-        raise UsageProblem(f"{wanted} profile{'s' if wanted > 1 else ''} to compare, not {len(profiles)}", hint="dflashctl profile diff --help")
+        raise UsageProblem(
+            f"{wanted} profile{'s' if wanted > 1 else ''} to compare, not {len(profiles)}",
+            hint="dflashctl profile diff --help",
+        )
     if wanted == 1:
         return profile_diff_running(ctx.obj.env, profiles[0], name=name, url=url, key_variable=api_key_env)
     return profile_diff(ctx.obj.env, profiles[0], profiles[1])
@@ -117,11 +127,18 @@ def new(
     *,
     from_command: Annotated[
         str,
-        typer.Option("--from-command", metavar="TEXT|FILE|-", help="A launch command: the text, a file, or - for standard input."),
+        typer.Option(
+            "--from-command",
+            metavar="TEXT|FILE|-",
+            help="A launch command: the text, a file, or - for standard input.",
+        ),
     ],
     engine_version: o.EngineVersion = None,
     offline: o.Offline = False,
-    output: Annotated[str | None, typer.Option("--output", "-o", metavar="FILE", help="Write it there instead of printing it.")] = None,
+    output: Annotated[
+        str | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write it there instead of printing it."),
+    ] = None,
     json: o.Json = False,
 ) -> object:
     """Make a profile of a published launch command; nothing of it is executed.
@@ -131,5 +148,10 @@ def new(
     from dflashctl.commands.profile_new import profile_new_from
 
     return profile_new_from(
-        ctx.obj.env, name=name, source=from_command, engine_version=engine_version, offline=offline, output=output
+        ctx.obj.env,
+        name=name,
+        source=from_command,
+        engine_version=engine_version,
+        offline=offline,
+        output=output,
     )

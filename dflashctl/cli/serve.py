@@ -16,7 +16,9 @@ def up(
     ctx: typer.Context,
     plan: PlanRequest,
     *,
-    detach: Annotated[bool, typer.Option("--detach", "-d", help="Return once ready; the supervisor stays.")] = False,
+    detach: Annotated[
+        bool, typer.Option("--detach", "-d", help="Return once ready; the supervisor stays.")
+    ] = False,
     show_log: Annotated[bool, typer.Option("--show-log", help="Show the server's own log as well.")] = False,
 ) -> object:
     """Fetch, check, plan, start and prove a server; stay in front and supervise it.
@@ -64,8 +66,12 @@ def logs(
     name: o.InstanceArgument = None,
     *,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on printing new lines.")] = False,
-    lines: Annotated[int, typer.Option("--lines", "-n", metavar="N", help="So many of the last lines.", min=0)] = 100,
-    phase: Annotated[str | None, typer.Option("--phase", metavar="PHASE", help="Only the lines of that phase.")] = None,
+    lines: Annotated[
+        int, typer.Option("--lines", "-n", metavar="N", help="So many of the last lines.", min=0)
+    ] = 100,
+    phase: Annotated[
+        str | None, typer.Option("--phase", metavar="PHASE", help="Only the lines of that phase.")
+    ] = None,
     json: o.Json = False,
 ) -> object:
     """Print a server's log.
@@ -79,7 +85,14 @@ def logs(
 
 def diagnose(
     ctx: typer.Context,
-    what: Annotated[str | None, typer.Argument(metavar="NAME|FILE|-", help="An instance, a log file, or - for standard input.", show_default=False)] = None,
+    what: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="NAME|FILE|-",
+            help="An instance, a log file, or - for standard input.",
+            show_default=False,
+        ),
+    ] = None,
     *,
     json: o.Json = False,
 ) -> object:

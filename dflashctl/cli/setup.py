@@ -16,9 +16,16 @@ def doctor(
     ctx: typer.Context,
     plan: PlanRequest,
     *,
-    deep: Annotated[bool, typer.Option("--deep", help="Also what costs seconds: CUDA, copies, disk speed.")] = False,
-    save_machine: Annotated[str | None, typer.Option("--save-machine", metavar="FILE", help="Save this machine, without serial numbers.")] = None,
-    watch: Annotated[bool, typer.Option("--watch", "-w", help="Clocks, power, throttling and memory, until Ctrl-C.")] = False,
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Also what costs seconds: CUDA, copies, disk speed.")
+    ] = False,
+    save_machine: Annotated[
+        str | None,
+        typer.Option("--save-machine", metavar="FILE", help="Save this machine, without serial numbers."),
+    ] = None,
+    watch: Annotated[
+        bool, typer.Option("--watch", "-w", help="Clocks, power, throttling and memory, until Ctrl-C.")
+    ] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show what passed as well.")] = False,
 ) -> object:
     """Check this machine, and whether it can carry a profile.
@@ -30,7 +37,10 @@ def doctor(
     from dflashctl.commands.doctor import DoctorOptions
     from dflashctl.commands.doctor import doctor as run
 
-    return run(ctx.obj.env, DoctorOptions(plan=plan, deep=deep, save_machine=save_machine, watch=watch, verbose=verbose))
+    return run(
+        ctx.obj.env,
+        DoctorOptions(plan=plan, deep=deep, save_machine=save_machine, watch=watch, verbose=verbose),
+    )
 
 
 def fetch(
@@ -38,19 +48,28 @@ def fetch(
     profile: o.ProfileArgument = None,
     profile_option: o.ProfileOption = None,
     *,
-    plan: Annotated[bool, typer.Option("--plan", help="Show what would be fetched, and fetch nothing.")] = False,
-    verify: Annotated[bool, typer.Option("--verify", help="Read every byte and compare it with the lock.")] = False,
-    repair: Annotated[bool, typer.Option("--repair", help="Set bad files aside and fetch only those.")] = False,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Show what would be fetched, and fetch nothing.")
+    ] = False,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Read every byte and compare it with the lock.")
+    ] = False,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Set bad files aside and fetch only those.")
+    ] = False,
     offline: o.Offline = False,
     files: Annotated[bool, typer.Option("--files", help="Show each file on its own.")] = False,
     accept_code: Annotated[
-        bool, typer.Option("--accept-code", help="Agree to Python files of a model that changed since the lock.")
+        bool,
+        typer.Option("--accept-code", help="Agree to Python files of a model that changed since the lock."),
     ] = False,
     token_fd: Annotated[
-        int | None, typer.Option("--token-fd", metavar="FD", help="Read the hub token from this open descriptor.")
+        int | None,
+        typer.Option("--token-fd", metavar="FD", help="Read the hub token from this open descriptor."),
     ] = None,
     send_token_to: Annotated[
-        str | None, typer.Option("--send-token-to", metavar="HOST", help="Also send the token to this HF_ENDPOINT.")
+        str | None,
+        typer.Option("--send-token-to", metavar="HOST", help="Also send the token to this HF_ENDPOINT."),
     ] = None,
     set_: o.Set = None,
     json: o.Json = False,

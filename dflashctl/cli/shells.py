@@ -39,7 +39,8 @@ def _words(info: CommandInfo) -> str:
 
 def bash(infos: Sequence[CommandInfo]) -> str:
     cases = "\n".join(
-        f'    "{" ".join(info.words)}") words="{_words(info)}"; kind="{_kind(info.argument)}" ;;' for info in _flat(infos)
+        f'    "{" ".join(info.words)}") words="{_words(info)}"; kind="{_kind(info.argument)}" ;;'
+        for info in _flat(infos)
     )
     values = "\n".join(
         f'    {name}) kind="{_kind(metavar)}"; value=1 ;;' for name, metavar in sorted(_valued(infos).items())
@@ -84,19 +85,35 @@ complete -F _dflashctl dflashctl
 
 def _valued(infos: Sequence[CommandInfo]) -> dict[str, str]:
     return {
-        name: option.metavar for info in _flat(infos) for option in info.options if option.metavar for name in option.names
+        name: option.metavar
+        for info in _flat(infos)
+        for option in info.options
+        if option.metavar
+        for name in option.names
     }
 
 
 def fish(infos: Sequence[CommandInfo]) -> str:
-    lines = ["# fish completion for dflashctl; made by `python -m dflashctl.cli.stored`.", "complete -c dflashctl -f"]
+    lines = [
+        "# fish completion for dflashctl; made by `python -m dflashctl.cli.stored`.",
+        "complete -c dflashctl -f",
+    ]
     for info in infos:
-        lines.append(f"complete -c dflashctl -n __fish_use_subcommand -a {info.words[0]} -d {_quoted(info.help)}")
+        lines.append(
+            f"complete -c dflashctl -n __fish_use_subcommand -a {info.words[0]} -d {_quoted(info.help)}"
+        )
         names = " ".join(child.words[-1] for child in info.children)
         for child in info.children:
-            condition = f"__fish_seen_subcommand_from {info.words[0]}; and not __fish_seen_subcommand_from {names}"
-            lines.append(f"complete -c dflashctl -n '{condition}' -a {child.words[-1]} -d {_quoted(child.help)}")
-            lines += _fish_options(child, f"__fish_seen_subcommand_from {info.words[0]}; and __fish_seen_subcommand_from {child.words[-1]}")
+            condition = (
+                f"__fish_seen_subcommand_from {info.words[0]}; and not __fish_seen_subcommand_from {names}"
+            )
+            lines.append(
+                f"complete -c dflashctl -n '{condition}' -a {child.words[-1]} -d {_quoted(child.help)}"
+            )
+            lines += _fish_options(
+                child,
+                f"__fish_seen_subcommand_from {info.words[0]}; and __fish_seen_subcommand_from {child.words[-1]}",
+            )
         lines += _fish_options(info, f"__fish_seen_subcommand_from {info.words[0]}")
     return "\n".join(lines) + "\n"
 
@@ -177,7 +194,11 @@ def _zsh_option(option: OptionInfo, name: str) -> str:
 
 
 def _zsh_action(kind: str) -> str:
-    return {"profiles": "_dflashctl_names profiles", "instances": "_dflashctl_names instances", "files": "_files"}.get(kind, " ")
+    return {
+        "profiles": "_dflashctl_names profiles",
+        "instances": "_dflashctl_names instances",
+        "files": "_files",
+    }.get(kind, " ")
 
 
 def _zsh_safe(text: str) -> str:

@@ -44,7 +44,17 @@ def group_help(info: CommandInfo) -> str:
     name = " ".join(info.words)
     rows = [(child.words[-1], child.help) for child in info.children]
     tail = f"`dflashctl {name} COMMAND --help` shows a command with an example."
-    return "\n".join((f"Usage: dflashctl {name} COMMAND [OPTIONS]", "", info.help, "", *_section("Commands", rows), tail, ""))
+    return "\n".join(
+        (
+            f"Usage: dflashctl {name} COMMAND [OPTIONS]",
+            "",
+            info.help,
+            "",
+            *_section("Commands", rows),
+            tail,
+            "",
+        )
+    )
 
 
 def command_help(info: CommandInfo) -> str:
@@ -79,10 +89,10 @@ def _section(title: str, rows: list[tuple[str, str]]) -> list[str]:
     lines = [f"{title}:"]
     for name, text in rows:
         wrapped = textwrap.wrap(text, _WIDTH - width - 4) or [""]
-        if len(name) > width:
+        fits = len(name) <= width
+        if not fits:
             lines.append(f"  {name}")
-            name = ""
-        lines.append(f"  {name:<{width}}  {wrapped[0]}".rstrip())
+        lines.append(f"  {name if fits else '':<{width}}  {wrapped[0]}".rstrip())
         lines += [" " * (width + 4) + more for more in wrapped[1:]]
     return [*lines, ""]
 

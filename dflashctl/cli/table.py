@@ -1,6 +1,8 @@
 """The table of commands: their words, and where their signatures lie. Imports nothing."""
 
-SUMMARY = "Serve a target model with its DFlash drafter: fetch, check, plan, start, supervise, prove, measure."
+SUMMARY = (
+    "Serve a target model with its DFlash drafter: fetch, check, plan, start, supervise, prove, measure."
+)
 # Words that only lead to further commands, with what they are about.
 GROUPS = {"profile": "Profiles: what can be served, and how."}
 

@@ -22,17 +22,21 @@ def completion(env: Env, shell: str | None, *, install: bool) -> Report:
     if not install:
         return Report(command="completion", data=CompletionScript(shell=name, text=text))
     path = _install(env, name, text)
-    steps = ("start a new shell",)
+    steps: tuple[str, ...] = ("start a new shell",)
     if name == "zsh":
         steps = (f"add to ~/.zshrc before compinit: fpath=({path.parent} $fpath)", *steps)
     return Report(
-        command="completion", data=CompletionScript(shell=name, text=text, installed=str(path)), next_steps=steps
+        command="completion",
+        data=CompletionScript(shell=name, text=text, installed=str(path)),
+        next_steps=steps,
     )
 
 
 def _install(env: Env, shell: str, text: str) -> Path:
     home = env.environ.get("HOME", "")
-    path = Path(install_path(shell, home, env.environ.get("XDG_DATA_HOME"), env.environ.get("XDG_CONFIG_HOME")))
+    path = Path(
+        install_path(shell, home, env.environ.get("XDG_DATA_HOME"), env.environ.get("XDG_CONFIG_HOME"))
+    )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

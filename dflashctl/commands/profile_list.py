@@ -24,7 +24,9 @@ def profile_list(env: Env) -> Report:
             rows.append(_row(env, file))
         except DflashError as error:
             findings.append(
-                Finding(id="profile_unreadable", severity=Severity.WARNING, summary=error.message, fix=error.hint)
+                Finding(
+                    id="profile_unreadable", severity=Severity.WARNING, summary=error.message, fix=error.hint
+                )
             )
     return Report(
         command="profile list",

@@ -18,7 +18,9 @@ def profile_show(env: Env, name: str) -> Report:
     file = env.profiles.find(name)
     return Report(
         command="profile show",
-        data=ProfileText(name=file.name, path=str(file.path), origin=file.origin, text=env.profiles.read_text(file)),
+        data=ProfileText(
+            name=file.name, path=str(file.path), origin=file.origin, text=env.profiles.read_text(file)
+        ),
     )
 
 
@@ -39,4 +41,6 @@ def profile_validate(env: Env, names: tuple[str, ...]) -> Report:
 def profile_schema_report() -> Report:
     """The schema as text: indented JSON, so that it can be redirected into a file."""
     text = json.dumps(profile_schema(), indent=2)
-    return Report(command="profile schema", data=ProfileText(name="schema", path="", origin="shipped", text=text))
+    return Report(
+        command="profile schema", data=ProfileText(name="schema", path="", origin="shipped", text=text)
+    )

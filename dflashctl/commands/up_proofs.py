@@ -22,7 +22,9 @@ _MARKS = {ProofStatus.PASS: "pass", ProofStatus.FAIL: "FAIL", ProofStatus.SKIPPE
 
 def prove_plan(env: Env, plan: Plan) -> tuple[Proof, ...]:
     """The quick proofs on the plan's server; one failed proof when nothing answers there any more."""
-    expected = Expected(model=plan.served_model_name, speculation=plan.speculation, block_size=plan.block_size)
+    expected = Expected(
+        model=plan.served_model_name, speculation=plan.speculation, block_size=plan.block_size
+    )
     settings = ProofSettings(expected=expected, api_key=env.environ.get(_KEY), quick=True)
     try:
         return prove(env.web, env.clock, local_url(plan), settings)
@@ -65,7 +67,9 @@ class Proving:
         if self._thread is not None:
             return
         took = self._env.clock.monotonic() - self._began
-        self._say("ready", f"ready  {self._plan.name} at {local_url(self._plan)}, {took:.1f} s after the start")
+        self._say(
+            "ready", f"ready  {self._plan.name} at {local_url(self._plan)}, {took:.1f} s after the start"
+        )
         self._thread = threading.Thread(target=self._prove, name="proofs", daemon=True)
         self._thread.start()
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from dflashctl.core.option import Option
     from dflashctl.core.profile import Profile
 
+
 @dataclass(frozen=True, kw_only=True)
 class ModelFacts:
     """What a model's config.json says, as far as planning needs it; None is unknown."""

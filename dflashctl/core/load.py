@@ -37,7 +37,9 @@ class _Bad:
 _BAD = _Bad()
 
 
-def load(node: Node, cls: type[T], *, extra: Mapping[str, object] | None = None) -> tuple[T | None, tuple[Problem, ...]]:
+def load(
+    node: Node, cls: type[T], *, extra: Mapping[str, object] | None = None
+) -> tuple[T | None, tuple[Problem, ...]]:
     """An instance of dataclass `cls` and all problems in it.
 
     Fields with problems take their defaults (choices the first one), so that rules over the whole can still be judged and every problem
@@ -49,9 +51,13 @@ def load(node: Node, cls: type[T], *, extra: Mapping[str, object] | None = None)
     return (None if value is _BAD else value), tuple(problems)
 
 
-def _dataclass(node: Node, cls: type[Any], path: str, problems: list[Problem], extra: dict[str, object]) -> Any:
+def _dataclass(
+    node: Node, cls: type[Any], path: str, problems: list[Problem], extra: dict[str, object]
+) -> Any:
     if node.fields is None:
-        problems.append(Problem(where=node.where, path=path, text=f"must be a mapping of fields, is {node.kind}"))
+        problems.append(
+            Problem(where=node.where, path=path, text=f"must be a mapping of fields, is {node.kind}")
+        )
         return _BAD
     hints = typing.get_type_hints(cls)
     known = {f.name: f for f in dataclasses.fields(cls) if f.name not in extra}
@@ -76,7 +82,9 @@ def _complete(
     given = {key for key, _ in node.fields or ()}
     complete = True
     for name, field in known.items():
-        optional = field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
+        optional = (
+            field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
+        )
         if optional or name in values:
             continue
         complete = False
@@ -118,7 +126,9 @@ def _tuple(node: Node, item: Any, path: str, problems: list[Problem]) -> Any:
 
 def _mapping(node: Node, path: str, problems: list[Problem]) -> Any:
     if node.fields is None:
-        problems.append(Problem(where=node.where, path=path, text=f"must be a mapping of names to text, is {node.kind}"))
+        problems.append(
+            Problem(where=node.where, path=path, text=f"must be a mapping of names to text, is {node.kind}")
+        )
         return _BAD
     return MappingProxyType({key: _text(child, _join(path, key), problems) for key, child in node.fields})
 

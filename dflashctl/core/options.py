@@ -18,7 +18,8 @@ def overrides(sets: tuple[str, ...]) -> tuple[tuple[str, str, str], ...]:
         path, equals, value = word.partition("=")
         if not equals or not path or "" in path.split("."):
             raise UsageProblem(
-                f"--set {word!r} is not of the form section.key=value", hint="--set memory.static_fraction=0.85"
+                f"--set {word!r} is not of the form section.key=value",
+                hint="--set memory.static_fraction=0.85",
             )
         found.append((path, value, f"--set {word}"))
     return tuple(found)

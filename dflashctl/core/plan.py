@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from dflashctl.core.machine import Machine
     from dflashctl.core.profile import Profile
 
+
 @dataclass(frozen=True, kw_only=True)
 class PlanOptions:
     """What the command line adds; `model_paths` maps a model's label to the folder the engine is given.
@@ -171,7 +172,14 @@ def make_plan(
 
 def fingerprint(plan: Plan) -> str:
     """A hash of what runs (argv, env, GPUs, models); equal fingerprints mean the same server."""
-    essence = [plan.argv, plan.env, plan.gpus, plan.target.revision, plan.draft and plan.draft.revision, plan.image]
+    essence = [
+        plan.argv,
+        plan.env,
+        plan.gpus,
+        plan.target.revision,
+        plan.draft and plan.draft.revision,
+        plan.image,
+    ]
     return hashlib.sha256(json.dumps(essence).encode()).hexdigest()[:16]
 
 

@@ -24,9 +24,7 @@ _MAX_PORT = 65535
 
 def profile_problems(profile: Profile, root: Node) -> tuple[Problem, ...]:
     """Every rule that `profile` breaks, at the place in `root` where it stands."""
-    return tuple(
-        Problem(where=_where(root, path), path=path, text=text) for path, text in _broken(profile)
-    )
+    return tuple(Problem(where=_where(root, path), path=path, text=text) for path, text in _broken(profile))
 
 
 def _broken(profile: Profile) -> Iterator[tuple[str, str]]:

@@ -33,7 +33,9 @@ class ErrorInfo:
 
     @classmethod
     def of(cls, error: DflashError) -> ErrorInfo:
-        return cls(message=error.message, hint=error.hint, detail=error.detail, exit_code=int(error.exit_code))
+        return cls(
+            message=error.message, hint=error.hint, detail=error.detail, exit_code=int(error.exit_code)
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

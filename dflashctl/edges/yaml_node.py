@@ -56,7 +56,7 @@ def parse(text: str, *, name: str) -> Node:
                 raise ProfileError(f"{name}: the file is empty", hint="dflashctl profile show reference")
             return _convert(loader, root, name, 0)
         finally:
-            loader.dispose()  # type: ignore[no-untyped-call]
+            loader.dispose()
     except yaml.MarkedYAMLError as error:
         raise _syntax(error, name) from error
     except yaml.YAMLError as error:
@@ -106,14 +106,14 @@ def _convert(loader: _Loader, node: yaml.Node, name: str, depth: int) -> Node:
         return Node(where=where, items=tuple(_convert(loader, item, name, depth + 1) for item in node.value))
     if node.tag not in _TAGS:
         raise ProfileError(f"{where}: {node.value!r} is not a plain value", hint="put it in quotes")
-    value: Scalar = loader.construct_object(node)  # type: ignore[no-untyped-call]
+    value: Scalar = loader.construct_object(node)
     return Node(where=where, scalar=value)
 
 
 def _fields(loader: _Loader, node: yaml.MappingNode, name: str, depth: int) -> tuple[tuple[str, Node], ...]:
     fields: dict[str, Node] = {}
     for key_node, value_node in node.value:
-        key: Hashable = loader.construct_object(key_node)  # type: ignore[no-untyped-call]
+        key: Hashable = loader.construct_object(key_node)
         line = key_node.start_mark.line + 1
         if not isinstance(key, str):
             raise ProfileError(f"{name}:{line}: the key {key!r} is not text", hint="put it in quotes")

@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dflashctl import __version__
-from dflashctl.core.engine import Argument, Endpoints, EngineBuild, EngineCommand, EngineRequest, LogMark, Translation
+from dflashctl.core.engine import (
+    Argument,
+    Endpoints,
+    EngineBuild,
+    EngineCommand,
+    EngineRequest,
+    LogMark,
+    Translation,
+)
 from dflashctl.core.findings import Finding, Severity
 from dflashctl.core.profile import Algorithm
 from dflashctl.engines.sglang import NEWEST_RELEASE as _SGLANG_RELEASE

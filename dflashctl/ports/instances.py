@@ -21,13 +21,16 @@ class OwnedInstance(Protocol):
 
     name: str
     folder: Path
-    log_path: Path
     previous: InstanceRecord | None
     unclean: bool
 
     def __enter__(self) -> Self: ...
 
     def __exit__(self, *exc: object) -> None: ...
+
+    @property
+    def log_path(self) -> Path:
+        """The server's log, whether it is there yet or not."""
 
     @property
     def current(self) -> InstanceRecord:

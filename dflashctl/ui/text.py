@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 def console(stream: IO[str]) -> Console:
     """A console on `stream`; no colour and no wrapping by guess when it is not a terminal."""
     width = None if stream.isatty() else 160
-    return Console(file=stream, theme=THEME, highlight=False, soft_wrap=False, width=width, emoji=False, markup=False)
+    return Console(
+        file=stream, theme=THEME, highlight=False, soft_wrap=False, width=width, emoji=False, markup=False
+    )
 
 
 def show(report: Report, *, out: IO[str], err: IO[str], verbose: bool = False) -> None:

@@ -1,6 +1,6 @@
 """Start-up: each command against `python -c pass` of the same interpreter, in turns; prints medians and ratios.
 
-    python tests/benchmarks/startup.py [ROUNDS]
+python tests/benchmarks/startup.py [ROUNDS]
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ import tempfile
 import time
 from pathlib import Path
 
-HELLO = 'import typer\napp = typer.Typer()\n@app.command()\ndef main(name: str = "x"):\n    """Hello."""\napp()\n'
+HELLO = (
+    'import typer\napp = typer.Typer()\n@app.command()\ndef main(name: str = "x"):\n    """Hello."""\napp()\n'
+)
 
 
 def main() -> None:
@@ -39,7 +41,9 @@ def main() -> None:
     for _ in range(rounds + 2):
         for name, command in commands.items():
             began = time.perf_counter()
-            subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment, check=False)
+            subprocess.run(
+                command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment, check=False
+            )
             times[name].append(time.perf_counter() - began)
     medians = {name: statistics.median(values[2:]) for name, values in times.items()}
     base, hello = medians["python -c pass"], medians["typer hello --help"]

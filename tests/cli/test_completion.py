@@ -68,7 +68,12 @@ def test_tab_offers(shell, line, wanted, unwanted, shell_environment, tmp_path):
     needed(shell)
     script = {"bash": bash, "fish": fish}[shell](line)
     result = subprocess.run(
-        [shell, "-c", script], capture_output=True, text=True, check=False, env=shell_environment, cwd=tmp_path
+        [shell, "-c", script],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=shell_environment,
+        cwd=tmp_path,
     )
     assert result.stderr == ""
     offered = {row.split("\t")[0] for row in result.stdout.split("\n")}
@@ -95,7 +100,12 @@ def test_tab_offers_in_zsh(line, wanted, unwanted, shell_environment, tmp_path):
     needed("zsh")
     script = ZSH.format(folder=FOLDER, line=line, cwd=tmp_path)
     result = subprocess.run(
-        ["zsh", "-f", "-c", script], capture_output=True, text=True, check=False, env=shell_environment, timeout=60
+        ["zsh", "-f", "-c", script],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=shell_environment,
+        timeout=60,
     )
     assert all(word in result.stdout for word in wanted), result.stdout + result.stderr
     del unwanted  # the echo of a terminal cannot tell what was not offered
@@ -112,7 +122,9 @@ def test_tab_offers_in_zsh(line, wanted, unwanted, shell_environment, tmp_path):
 def test_install_writes_where_the_shell_looks(shell, place, tmp_path):
     result = run("completion", "--install", environ={"HOME": str(tmp_path), "SHELL": f"/bin/{shell}"})
     assert result.exit == 0
-    assert (tmp_path / place).read_text() == Path(FOLDER / {"zsh": "_dflashctl"}.get(shell, f"dflashctl.{shell}")).read_text()
+    assert (tmp_path / place).read_text() == Path(
+        FOLDER / {"zsh": "_dflashctl"}.get(shell, f"dflashctl.{shell}")
+    ).read_text()
 
 
 def test_install_into_a_folder_that_cannot_be_written(tmp_path):

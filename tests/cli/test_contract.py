@@ -33,7 +33,10 @@ def test_a_stored_file_is_what_the_code_makes(path):
 @pytest.mark.parametrize("name", ALL)
 def test_help_of_every_command_has_an_example(name):
     result = subprocess.run(
-        [sys.executable, "-m", "dflashctl", *name.split(), "--help"], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "dflashctl", *name.split(), "--help"],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert result.returncode == 0, result.stderr
     examples = result.stdout.split("Examples:\n")[1].split("\n\n")[0].splitlines()
@@ -114,7 +117,9 @@ def test_a_bug_writes_a_crash_report(tmp_path):
             msg = "secret-free"
             raise ZeroDivisionError(msg)
 
-    result = run("profile", "list", "--json", profiles=Broken(), environ={"DFLASHCTL_STATE_DIR": str(tmp_path)})
+    result = run(
+        "profile", "list", "--json", profiles=Broken(), environ={"DFLASHCTL_STATE_DIR": str(tmp_path)}
+    )
     assert result.exit == ExitCode.BUG
     (report,) = tmp_path.glob("crash-*.txt")
     assert "ZeroDivisionError" in report.read_text()

@@ -28,9 +28,14 @@ def imported(argv: list[str]) -> set[str]:
     return set(out.split())
 
 
-@pytest.mark.parametrize("argv", [["--version"], ["--help"], [], ["__complete", "profiles"], ["__complete", "instances"]])
+@pytest.mark.parametrize(
+    "argv", [["--version"], ["--help"], [], ["__complete", "profiles"], ["__complete", "instances"]]
+)
 def test_stored_answers_import_only_themselves(argv):
-    assert imported(argv) & (HEAVY | {"dataclasses", "inspect", "json", "subprocess", "typing_extensions"}) == set()
+    assert (
+        imported(argv) & (HEAVY | {"dataclasses", "inspect", "json", "subprocess", "typing_extensions"})
+        == set()
+    )
 
 
 def test_version_and_help_import_nothing_but_the_package():

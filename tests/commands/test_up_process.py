@@ -37,7 +37,9 @@ def test_up_serves_in_front_until_term(program, port):
     wait_for(lambda: program.record("tiny-cpu").get("ready"), "ready")
     question = {
         "model": "dflash-tiny",
-        "messages": [{"role": "user", "content": "Ana has 12 apples and loses 5 of them. How many apples are left?"}],
+        "messages": [
+            {"role": "user", "content": "Ana has 12 apples and loses 5 of them. How many apples are left?"}
+        ],
         "max_tokens": 100,
         "temperature": 0,
         "return_meta_info": True,

@@ -22,8 +22,14 @@ def load(tmp_path, text, *, overrides=(), name="mine.yaml"):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("memory: {static_fracton: 0.5}", "mine.yaml:5: memory.static_fracton: unknown field; did you mean 'static_fraction'?"),
-        ("memory: {static_fraction: high}", "mine.yaml:5: memory.static_fraction: must be a number, is text ('high')"),
+        (
+            "memory: {static_fracton: 0.5}",
+            "mine.yaml:5: memory.static_fracton: unknown field; did you mean 'static_fraction'?",
+        ),
+        (
+            "memory: {static_fraction: high}",
+            "mine.yaml:5: memory.static_fraction: must be a number, is text ('high')",
+        ),
         ("memory: {static_fraction: 88}", "memory.static_fraction: is a share between 0 and 1, not 88.0"),
         ("memory: 3", "mine.yaml:5: memory: must be a mapping of fields, is a whole number"),
         ("server: {port: true}", "server.port: must be a whole number, is true/false (True)"),
@@ -55,8 +61,16 @@ def test_a_problem_names_the_file_the_line_and_the_field(tmp_path, text, expecte
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ("target: {path: builtin:tiny/target}", "target: {repo: a/b, revision: main}", "must be a commit of 40 hexadecimal digits, is 'main'"),
-        ("target: {path: builtin:tiny/target}", "target: {repo: a/b/c, revision: " + "a" * 40 + "}", "'a/b/c' is not of the form owner/name"),
+        (
+            "target: {path: builtin:tiny/target}",
+            "target: {repo: a/b, revision: main}",
+            "must be a commit of 40 hexadecimal digits, is 'main'",
+        ),
+        (
+            "target: {path: builtin:tiny/target}",
+            "target: {repo: a/b/c, revision: " + "a" * 40 + "}",
+            "'a/b/c' is not of the form owner/name",
+        ),
         ("target: {path: builtin:tiny/target}", "target: {}", "needs either repo (with revision) or path"),
         ("draft: {path: builtin:tiny/draft}", "", "draft: is missing: DFLASH needs a draft model"),
         ("summary: a test", "", "mine.yaml:2: summary: is missing"),
@@ -79,7 +93,11 @@ def test_overrides_change_values_and_are_remembered_as_origins(tmp_path):
     path = tmp_path / "mine.yaml"
     path.write_text(HEAD)
     loaded = Env(cwd=tmp_path).profiles.load(
-        str(path), [("memory.static_fraction", "0.5", "--set memory.static_fraction=0.5"), ("server.port", "1234", "--port")]
+        str(path),
+        [
+            ("memory.static_fraction", "0.5", "--set memory.static_fraction=0.5"),
+            ("server.port", "1234", "--port"),
+        ],
     )
     assert loaded.profile.memory.static_fraction == 0.5
     assert loaded.profile.server.port == 1234
@@ -89,7 +107,11 @@ def test_overrides_change_values_and_are_remembered_as_origins(tmp_path):
 @pytest.mark.parametrize(
     ("path", "value", "expected"),
     [
-        ("memory.static_fracton", "0.5", "--set: memory.static_fracton: unknown field; did you mean 'static_fraction'?"),
+        (
+            "memory.static_fracton",
+            "0.5",
+            "--set: memory.static_fracton: unknown field; did you mean 'static_fraction'?",
+        ),
         ("server.port", "many", "--set: server.port: must be a whole number, is text ('many')"),
         ("server", "5", "--set: server: must be a mapping of fields"),
     ],

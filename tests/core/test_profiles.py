@@ -25,7 +25,14 @@ SHIPPED = sorted(path.stem for path in FOLDER.glob("*.yaml") if path.stem != "re
 
 
 def test_the_six_profiles_of_the_contract_ship():
-    assert SHIPPED == ["kimi-k2.5-b200", "kimi-k3-b300", "kimi-k3-b300-peak", "qwen3-8b-h100", "tiny-cpu", "tiny-gpu"]
+    assert SHIPPED == [
+        "kimi-k2.5-b200",
+        "kimi-k3-b300",
+        "kimi-k3-b300-peak",
+        "qwen3-8b-h100",
+        "tiny-cpu",
+        "tiny-gpu",
+    ]
 
 
 @pytest.mark.parametrize("name", [*SHIPPED, "reference"])
@@ -58,7 +65,9 @@ def _missing(value, cls, path):
             # the draft has the same form as the target, where each field is explained
             out += [] if path == "draft" else [at]
             continue
-        inner = [t for t in (hints[field.name], *typing.get_args(hints[field.name])) if dataclasses.is_dataclass(t)]
+        inner = [
+            t for t in (hints[field.name], *typing.get_args(hints[field.name])) if dataclasses.is_dataclass(t)
+        ]
         if inner and isinstance(value[field.name], dict):
             out += _missing(value[field.name], inner[0], at)
     return out
@@ -72,7 +81,9 @@ def test_the_reference_profile_cannot_be_started():
 
 def test_the_card_of_kimi_k3_is_complete():
     profile = Env().profiles.load("kimi-k3-b300").profile
-    figures = {(f.dataset, f.block_size): f.value for f in profile.expect.figures if f.metric == "accept_length"}
+    figures = {
+        (f.dataset, f.block_size): f.value for f in profile.expect.figures if f.metric == "accept_length"
+    }
     assert len(figures) == 14
     assert figures["humaneval", 16] == 8.358
     assert profile.draft.revision == "c192d15a43407bf758b5ae0880d5c72052fef1de"
@@ -83,7 +94,9 @@ def test_a_user_profile_shadows_a_shipped_one(tmp_path):
     folder.mkdir()
     text = (FOLDER / "tiny-cpu.yaml").read_text().replace("port", "port")
     (folder / "tiny-cpu.yaml").write_text(text.replace("summary: ", "summary: mine, "))
-    rows = {row["name"]: row for row in run("profile", "list", "--json", cwd=tmp_path).json["data"]["profiles"]}
+    rows = {
+        row["name"]: row for row in run("profile", "list", "--json", cwd=tmp_path).json["data"]["profiles"]
+    }
     assert rows["tiny-cpu"]["origin"] == "here"
     assert rows["tiny-gpu"]["origin"] == "shipped"
 

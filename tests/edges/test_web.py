@@ -64,7 +64,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def log_message(self, *args):  # noqa: ANN002 - the base class names it so
+    def log_message(self, *args):
         pass
 
 

@@ -32,7 +32,9 @@ def describe(profile_name: str, machine_name: str, release: str | None) -> str:
     build = EngineBuild(release=release or "0.0.0", installed=True)
     paths = {"builtin:tiny/target": "/models/tiny/target", "builtin:tiny/draft": "/models/tiny/draft"}
     plan = make_plan(profile, machine, engine, build, PlanOptions(python="python3", model_paths=paths))
-    lines = [f"# {f.severity.value} {f.id}: {f.summary}" for f in plan.findings if f.severity is not Severity.OK]
+    lines = [
+        f"# {f.severity.value} {f.id}: {f.summary}" for f in plan.findings if f.severity is not Severity.OK
+    ]
     lines += [f"# changed {t.from_} -> {t.to or '(dropped)'}: {t.reason}" for t in plan.translations]
     if plan.refusals:
         return "\n".join([*lines, "REFUSED"]) + "\n"

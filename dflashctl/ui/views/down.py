@@ -28,4 +28,8 @@ def render(report: Report) -> list[RenderableType]:
     rest = [f"port {done.port} is free"] if done.port else []
     rest += ["its GPU memory is back"] if done.gpus else []
     rest += [f"{done.swept} leftover processes ended"] if done.swept else []
-    return [Text.assemble(("stopped  ", "ok"), ", ".join([f"{done.name}{how} in {elapsed_text(done.took_s)}", *rest]))]
+    return [
+        Text.assemble(
+            ("stopped  ", "ok"), ", ".join([f"{done.name}{how} in {elapsed_text(done.took_s)}", *rest])
+        )
+    ]

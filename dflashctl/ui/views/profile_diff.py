@@ -19,7 +19,9 @@ def render(report: Report) -> list[RenderableType]:
     assert isinstance(report.data, Differences)
     data = report.data
     if not data.differences:
-        return [Text.assemble(("same  ", "ok"), f"{data.left} and {data.right}: {data.compared} fields compared")]
+        return [
+            Text.assemble(("same  ", "ok"), f"{data.left} and {data.right}: {data.compared} fields compared")
+        ]
     table = Table(box=None, pad_edge=False, header_style="heading")
     for heading in ("FIELD", data.left, data.right):
         table.add_column(heading, overflow="fold")

@@ -15,7 +15,11 @@ if TYPE_CHECKING:
     from dflashctl.core.explain import Cell
     from dflashctl.core.report import Report
 
-_MARKS = {Verdict.RUNS: ("runs", "ok"), Verdict.RUNS_CHANGED: ("runs*", "warning"), Verdict.REFUSED: ("no", "error")}
+_MARKS = {
+    Verdict.RUNS: ("runs", "ok"),
+    Verdict.RUNS_CHANGED: ("runs*", "warning"),
+    Verdict.REFUSED: ("no", "error"),
+}
 
 
 def render(report: Report) -> list[RenderableType]:
@@ -34,11 +38,15 @@ def _explained(data: Explained) -> list[RenderableType]:
         table.add_row(row.flag, row.value or "", row.origin, row.why or "", style=style)
     for key, value in data.env:
         table.add_row(key, value, "environment", "")
-    lines: list[RenderableType] = [Text(f"{data.profile} on {data.engine} {data.engine_version}", style="heading"), table]
+    lines: list[RenderableType] = [
+        Text(f"{data.profile} on {data.engine} {data.engine_version}", style="heading"),
+        table,
+    ]
     if data.translations:
         lines += [Text(""), Text("changed for this release:", style="heading")]
         lines += [
-            Text.assemble(f"  {t.from_} → {t.to or '(dropped)'}  ", (t.reason, "detail")) for t in data.translations
+            Text.assemble(f"  {t.from_} → {t.to or '(dropped)'}  ", (t.reason, "detail"))
+            for t in data.translations
         ]
     return lines
 
@@ -59,7 +67,10 @@ def _matrix(data: Matrix) -> list[RenderableType]:
         Text.assemble((f"  {_span(cells)}  ", "key"), f"{cells[0].profile}: {'; '.join(cells[0].reasons)}")
         for cells in _alike(refused)
     ]
-    legend = Text("SGLang 0.5.N; runs* with changes (`profile explain NAME --engine-version V` says which)", style="detail")
+    legend = Text(
+        "SGLang 0.5.N; runs* with changes (`profile explain NAME --engine-version V` says which)",
+        style="detail",
+    )
     return [table, legend, *reasons]
 
 
@@ -67,7 +78,10 @@ def _alike(cells: list[Cell]) -> list[list[Cell]]:
     """Neighbouring releases that refuse a profile for the same reasons."""
     groups: list[list[Cell]] = []
     for cell in cells:
-        if groups and (groups[-1][0].profile, groups[-1][0].reasons) == (cell.profile, _like(groups[-1][0], cell)):
+        if groups and (groups[-1][0].profile, groups[-1][0].reasons) == (
+            cell.profile,
+            _like(groups[-1][0], cell),
+        ):
             groups[-1].append(cell)
         else:
             groups.append([cell])

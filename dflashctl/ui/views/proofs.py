@@ -23,8 +23,13 @@ def proof_lines(proofs: tuple[Proof, ...]) -> list[RenderableType]:
         return []
     table = Table.grid(padding=(0, 2))
     for proof in proofs:
-        table.add_row(Text(proof.status.value, style=_STYLES[proof.status]), Text(proof.title, style="key"), proof.why)
+        table.add_row(
+            Text(proof.status.value, style=_STYLES[proof.status]), Text(proof.title, style="key"), proof.why
+        )
     evidence = [
-        Text(f"    {line}", style="detail") for proof in proofs if proof.status is ProofStatus.FAIL for line in proof.evidence
+        Text(f"    {line}", style="detail")
+        for proof in proofs
+        if proof.status is ProofStatus.FAIL
+        for line in proof.evidence
     ]
     return [table, *evidence]

@@ -55,7 +55,10 @@ def _one(one: InstanceStatus) -> list[RenderableType]:
 
 
 def _rows(one: InstanceStatus) -> list[tuple[str, str | Text]]:
-    rows: list[tuple[str, str | Text]] = [("instance", one.name), ("phase", Text.assemble(_phase(one), f"  {_for(one)}"))]
+    rows: list[tuple[str, str | Text]] = [
+        ("instance", one.name),
+        ("phase", Text.assemble(_phase(one), f"  {_for(one)}")),
+    ]
     if one.reason:
         rows.append(("because", one.reason.text))
     if one.server:
@@ -63,14 +66,22 @@ def _rows(one: InstanceStatus) -> list[tuple[str, str | Text]]:
         rows += [
             ("at", server.url),
             ("serves", f"{server.model}, {server.engine} {server.engine_version}"),
-            ("draft", f"{server.draft}, block {server.block_size}" if server.speculation else "none (no speculation)"),
+            (
+                "draft",
+                f"{server.draft}, block {server.block_size}"
+                if server.speculation
+                else "none (no speculation)",
+            ),
         ]
     if one.gpus:
         rows.append(("gpus", ", ".join(one.gpus)))
     if one.restarts and one.running:
         rows.append(("restarts", f"{one.restarts.used} of {one.restarts.budget}"))
     if one.drift is not None:
-        changed = Text("the profile or the engine has changed since the start: down, then up, to apply it", style="warning")
+        changed = Text(
+            "the profile or the engine has changed since the start: down, then up, to apply it",
+            style="warning",
+        )
         rows.append(("plan", changed if one.drift else "as it would be made now"))
     if one.live:
         rows.append(("live", _live(one.live)))

@@ -64,17 +64,20 @@ def result_lines(result: UpResult) -> list[RenderableType]:
 
 def _facts(plan: Plan) -> list[tuple[str, str]]:
     draft = plan.draft.model if plan.draft else "none (no speculation)"
-    rows = [
+    return [
         ("profile", plan.profile),
         ("engine", f"{plan.engine} {plan.engine_version}" + (f" in {plan.image}" if plan.image else "")),
         ("target", _model(plan.target.model, plan.target.revision)),
         ("draft", _model(draft, plan.draft.revision if plan.draft else None)),
-        ("block size", str(plan.block_size or "-") + (f", draft window {plan.draft_window_size}" if plan.draft_window_size else "")),
+        (
+            "block size",
+            str(plan.block_size or "-")
+            + (f", draft window {plan.draft_window_size}" if plan.draft_window_size else ""),
+        ),
         ("gpus", ", ".join(plan.gpus) or "none"),
         ("listens on", f"{plan.host}:{plan.port}"),
         ("fingerprint", plan.fingerprint),
     ]
-    return rows
 
 
 def _model(model: str, revision: str | None) -> str:
