@@ -25,6 +25,7 @@ from dflashctl.edges.pump import Pump
 from dflashctl.edges.reaper import Reaper, adopt_orphans
 from dflashctl.edges.screen import Screen
 from dflashctl.edges.secret_file import api_key
+from dflashctl.supervise.docker_runtime import docker_launcher
 from dflashctl.supervise.journal import Journal, served_by
 from dflashctl.supervise.log_reader import LineLabels
 from dflashctl.supervise.loop import Loop
@@ -128,9 +129,7 @@ def _tools(
 
 def _launcher(plan: Plan, reaper: Reaper, owned: OwnedInstance) -> Launcher:
     if plan.runtime == "docker":
-        from dflashctl.edges.docker_server import DockerLauncher
-
-        return DockerLauncher(label=str(owned.folder))
+        return docker_launcher(str(owned.folder))
     return LocalLauncher(reaper)
 
 

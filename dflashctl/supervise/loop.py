@@ -250,7 +250,7 @@ class Loop:
         self._tools.show(text)
 
 
-class _PortInUse(Exception):  # noqa: N818 - a fact to be reported, not a failure of ours
+class _PortInUse(Exception):
     def __init__(self, reason: Reason) -> None:
         super().__init__(reason.text)
         self.reason = reason

@@ -20,7 +20,7 @@ _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SUSPENDS = (signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)
 
 
-class StoppedEarly(DflashError):  # noqa: N818 - the errors of this package are named by their meaning
+class StoppedEarly(DflashError):
     """TERM came before the server was started: an orderly stop."""
 
     exit_code = ExitCode.OK

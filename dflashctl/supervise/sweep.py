@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dflashctl.core.errors import StateError
 from dflashctl.edges import processes
+from dflashctl.supervise.docker_runtime import remove_container
 
 if TYPE_CHECKING:
     from dflashctl.core.instance import InstanceRecord
@@ -30,8 +31,6 @@ def sweep(record: InstanceRecord | None) -> int:
     if record is None:
         return 0
     if record.container is not None:
-        from dflashctl.edges.docker_server import remove_container
-
         return int(remove_container(record.container))
     found = processes.session_members(record.sessions)
     left = processes.kill_sessions(record.sessions) if found else ()
