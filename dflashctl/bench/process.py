@@ -47,7 +47,7 @@ class WorkerProcess:
             raise Unavailable("the load process has no output")
         return stream
 
-    def __enter__(self) -> WorkerProcess:  # noqa: PYI034 - typing.Self is newer than Python 3.10
+    def __enter__(self) -> WorkerProcess:
         return self
 
     def __exit__(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dflashctl.commands.drift import fingerprint_now
 from dflashctl.core.errors import ExitCode
 from dflashctl.core.instance import Phase
 from dflashctl.core.metrics_text import live_figures
@@ -22,31 +23,29 @@ _WATCH_S = 1.0
 _OK = 200
 
 
-def status(
-    env: Env, name: str | None = None, *, current_fingerprint: str | None = None, live: bool = True
-) -> Report:
+def status(env: Env, name: str | None = None, *, live: bool = True) -> Report:
     """One instance by name, or the only one known; all of them otherwise. Exit 3 when what is meant does not run.
 
-    `current_fingerprint` is that of the plan which would be made now; with it the status says whether it drifted.
+    Of an instance that runs it says whether the plan has drifted: whether another one would be made now.
     """
     names = (name,) if name is not None else env.instances.names()
-    views = tuple(_view(env, n, fingerprint=current_fingerprint, live=live) for n in names)
+    views = tuple(_view(env, n, live=live) for n in names)
     if len(views) == 1:
         return _report(views[0], running=views[0].running, only=views[0])
     return _report(StatusList(instances=views), running=any(v.running for v in views), only=None)
 
 
-def watch(env: Env, name: str | None = None, *, current_fingerprint: str | None = None) -> Iterator[Report]:
+def watch(env: Env, name: str | None = None) -> Iterator[Report]:
     """A report a second until Ctrl-C."""
     try:
         while True:
-            yield status(env, name, current_fingerprint=current_fingerprint)
+            yield status(env, name)
             env.clock.sleep(_WATCH_S)
     except KeyboardInterrupt:
-        yield status(env, name, current_fingerprint=current_fingerprint)
+        yield status(env, name)
 
 
-def _view(env: Env, name: str, *, fingerprint: str | None, live: bool) -> InstanceStatus:
+def _view(env: Env, name: str, *, live: bool) -> InstanceStatus:
     snapshot = env.instances.read(name)
     files = env.instances.log_files(name)
     return status_of(
@@ -54,7 +53,7 @@ def _view(env: Env, name: str, *, fingerprint: str | None, live: bool) -> Instan
         now_s=env.clock.wall(),
         live=_live(env, snapshot) if live else None,
         log=str(files[-1]) if files else None,
-        fingerprint=fingerprint,
+        fingerprint=fingerprint_now(env, name) if snapshot.supervised else None,
     )
 
 

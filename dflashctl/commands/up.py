@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dflashctl.commands.as_planned import start_differences
+from dflashctl.commands.drift import remember
 from dflashctl.commands.planned import planned
 from dflashctl.commands.prepared import prepared
 from dflashctl.commands.up_proofs import Proving, prove_plan
@@ -82,6 +83,7 @@ def _started(env: Env, request: PlanRequest, made: Planned, *, detach: bool, sho
         made = prepared(env, request, made, owned)
         if made.plan.refusals:
             return refused("up", made.plan)
+        remember(env, request, made, owned)
         if detach:
             return _detached(env, made.plan, start_detached(made.plan, env, owned=owned))
         proving = Proving(env, made.plan)

@@ -36,7 +36,7 @@ class PoolHasher:
         self._lock = threading.Lock()
         self._stop = threading.Event()
 
-    def __enter__(self) -> PoolHasher:  # noqa: PYI034 - Self is younger than Python 3.10
+    def __enter__(self) -> PoolHasher:
         return self
 
     def __exit__(

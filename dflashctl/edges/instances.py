@@ -87,6 +87,13 @@ class FileInstances:
         finally:
             os.close(folder)
 
+    def read_text(self, name: str, file: str) -> str | None:
+        """A file that its owner wrote into the instance's folder, None when it is not there."""
+        try:
+            return (self._path(name) / file).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            return None
+
     def log_files(self, name: str) -> tuple[Path, ...]:
         logs = self._path(check_name(name)) / "logs"
         numbered = [logs / f"{LOG}.{number}" for number in range(9, 0, -1)]

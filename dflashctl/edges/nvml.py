@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-class NvmlRefused(Exception):  # noqa: N818 - a state of the machine, not an error of ours
+class NvmlRefused(Exception):
     """NVML could not be opened; `refusal` says how."""
 
     def __init__(self, refusal: NvmlRefusal) -> None:

@@ -74,6 +74,9 @@ class Instances(Protocol):
     def events(self, name: str) -> tuple[JournalEvent, ...]:
         """The journal, oldest first; unreadable lines are left out."""
 
+    def read_text(self, name: str, file: str) -> str | None:
+        """A file that its owner wrote into the instance's folder, None when it is not there."""
+
     def log_files(self, name: str) -> tuple[Path, ...]:
         """The server's log and its rotated parts, oldest first."""
 

@@ -89,6 +89,20 @@ def test_what_runs_is_what_the_dry_run_printed(program, port):
     assert words == plan["argv"]
 
 
+def test_status_tells_when_the_profile_has_changed_since(program, port, tmp_path):
+    text = (Path(__file__).resolve().parents[2] / "profiles" / "tiny-cpu.yaml").read_text()
+    mine = tmp_path / "mine.yaml"
+    mine.write_text(text)
+    assert program.json("up", "mine.yaml", "--port", port, "-d")["exit_code"] == 0
+    assert program.json("status", "mine")["data"]["drift"] is False
+    mine.write_text("# only a comment\n" + text)
+    assert program.json("status", "mine")["data"]["drift"] is False
+    mine.write_text(text.replace("block_size: 16\n\nserver", "block_size: 8\n\nserver"))
+    assert program.json("status", "mine")["data"]["drift"] is True
+    mine.unlink()
+    assert program.json("status", "mine")["data"]["drift"] is True
+
+
 def test_two_instances_live_side_by_side(program):
     ports = [str(free_port()) for _ in range(2)]
     for number, port in enumerate(ports):

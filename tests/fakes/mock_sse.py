@@ -263,7 +263,7 @@ class MockServer:
         self._waker.send(b"x")
         self._thread.join()
 
-    def __enter__(self) -> MockServer:  # noqa: PYI034
+    def __enter__(self) -> MockServer:
         return self.start()
 
     def __exit__(self, *_: object) -> None:

@@ -29,7 +29,7 @@ def render(report: Report) -> list[RenderableType]:
     if isinstance(report.data, DoctorWatch):
         return _watch(report.data)
     data = report.data
-    assert isinstance(data, DoctorResult)  # noqa: S101 - the type that the command gives
+    assert isinstance(data, DoctorResult)
     verbose = data.detailed
     lines: list[RenderableType] = [_headline(data, report.findings)]
     for severity in _ORDER:
