@@ -5,7 +5,7 @@ _dflashctl() {
   prev="${COMP_WORDS[COMP_CWORD-1]}"
   COMPREPLY=()
   if [ "$COMP_CWORD" -eq 1 ]; then
-    mapfile -t COMPREPLY < <(compgen -W "up down status logs doctor fetch smoke bench profile completion --version --help" -- "$cur")
+    mapfile -t COMPREPLY < <(compgen -W "up down status logs diagnose doctor fetch smoke bench profile completion --version --help" -- "$cur")
     return
   fi
   command="${COMP_WORDS[1]}"
@@ -18,6 +18,7 @@ _dflashctl() {
     "down") words="--json --help"; kind="instances" ;;
     "status") words="--watch -w --json --help"; kind="instances" ;;
     "logs") words="--follow -f --lines -n --phase --json --help"; kind="instances" ;;
+    "diagnose") words="--json --help"; kind="instances" ;;
     "doctor") words="--profile -p --deep --save-machine --watch -w --verbose -v --set --block-size --window-size --gpus --host --port --engine-version --python --name --runtime --image --offline --machine --json --help"; kind="profiles" ;;
     "fetch") words="--profile -p --plan --verify --repair --offline --files --accept-code --token-fd --send-token-to --set --json --help"; kind="profiles" ;;
     "smoke") words="--url --quick --only --against-no-spec --against --reference --save-reference --profile -p --near-tie --timeout --api-key-env --json --help"; kind="instances" ;;

@@ -117,3 +117,10 @@ SkipDoctor = Annotated[
 SkipFetch = Annotated[
     bool, typer.Option("--skip-fetch", help="Start without looking at the weights.", rich_help_panel=PLAN)
 ]
+Url = Annotated[str | None, typer.Option("--url", metavar="URL", help="Any server, instead of an instance.")]
+ApiKeyEnv = Annotated[
+    str | None,
+    typer.Option(
+        "--api-key-env", metavar="VAR", help="The variable that holds the server's key (DFLASHCTL_API_KEY)."
+    ),
+]

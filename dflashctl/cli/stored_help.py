@@ -11,6 +11,7 @@ Commands:
   down        Stop a server; done only when its processes are gone, its port is free and its GPU memory is back.
   status      Show what runs: phase, since when, restarts, plan drift, live figures.
   logs        Print a server's log.
+  diagnose    Explain a log: the first cause, the lines that show it, and the fix.
   doctor      Check this machine, and whether it can carry a profile.
   fetch       Fetch target and draft at their pinned commits, planned and verified.
   smoke       Prove that a live server works, that it really speculates, and that its text is the target's own.
@@ -112,6 +113,21 @@ Options:
   --phase PHASE  Only the lines of that phase.
   --json         Print one JSON object on standard output.
   -h, --help     Show this text.
+""",
+    "diagnose": """\
+Usage: dflashctl diagnose [OPTIONS] [NAME|FILE|-]
+
+Explain a log: the first cause, the lines that show it, and the fix.
+
+Examples:
+  dflashctl diagnose server.log
+
+Argument:
+  [NAME|FILE|-]  An instance, a log file, or - for standard input.
+
+Options:
+  --json      Print one JSON object on standard output.
+  -h, --help  Show this text.
 """,
     "doctor": """\
 Usage: dflashctl doctor [OPTIONS] [PROFILE]

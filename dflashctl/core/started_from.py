@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass
 
 from dflashctl.core.decode import DecodeError, decode
-from dflashctl.core.options import PlanRequest
+from dflashctl.core.options import PlanRequest  # noqa: TC001 - read at run time by decode
 from dflashctl.core.report import to_json
 
 FILE = "started_from.json"

@@ -1,0 +1,30 @@
+"""diagnose: the cause, the lines that show it, the fix."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from dflashctl.core.diagnosis_view import DiagnosisView
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from dflashctl.core.report import Report
+
+# The cause is the answer here, not talk about it.
+SHOWS_FINDINGS = True
+
+
+def render(report: Report) -> list[RenderableType]:
+    assert isinstance(report.data, DiagnosisView)
+    found = report.data
+    if found.cause is None:
+        return [f"no failure found in {found.source} ({found.lines_read} lines read)"]
+    lines: list[RenderableType] = [Text.assemble(("cause: ", "error"), found.cause)]
+    lines += [f"  {line}" for line in found.evidence]
+    if found.fix:
+        lines.append(Text.assemble(("fix:   ", "hint"), found.fix))
+    again = "starting again will not help" if found.permanent else "starting again may help"
+    return [*lines, Text(again, style="detail")]
