@@ -17,5 +17,8 @@ def start_differences(plan: Plan, record: InstanceRecord) -> tuple[Finding, ...]
     if not plan.speculation:
         return ()
     return ENGINES[plan.engine].differences(
-        dict(record.facts), plan.arguments, block_size=plan.block_size, draft_window_size=plan.draft_window_size
+        dict(record.facts),
+        plan.arguments,
+        block_size=plan.block_size,
+        draft_window_size=plan.draft_window_size,
     )
