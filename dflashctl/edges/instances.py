@@ -16,7 +16,7 @@ from dflashctl.core.instance import InstanceRecord, JournalEvent, Phase, Snapsho
 from dflashctl.edges import log_tail, private_files
 from dflashctl.edges.owned_instance import EVENTS, LOCK, LOG, RECORD, FileOwnedInstance
 from dflashctl.edges.places import state_folder
-from dflashctl.edges.processes import identify
+from dflashctl.edges.processes import identify, is_alive, is_here
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -61,11 +61,7 @@ class FileInstances:
             owner = _owner_pid(folder) if supervised else None
         finally:
             os.close(folder)
-        if (
-            record is not None
-            and owner is not None
-            and (record.supervisor is None or record.supervisor.pid != owner)
-        ):
+        if record is not None and supervised and not _is_by_owner(record, owner):
             record = _taken_over(record, owner)
         return Snapshot(name=name, supervised=supervised, record=record, problem=problem, owner_pid=owner)
 
@@ -161,8 +157,9 @@ def _take_lock(folder: int, name: str, shown: str) -> int:
 def _sign(lock: int, shown: str) -> None:
     """Write our pid into the lock, so that a second comer can name us before there is a record."""
     try:
-        os.ftruncate(lock, 0)
-        os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
+        signature = f"{os.getpid()}\n".encode()
+        os.pwrite(lock, signature, 0)
+        os.ftruncate(lock, len(signature))
     except OSError as error:
         os.close(lock)
         raise private_files.unusable(os.path.join(shown, LOCK), error) from error
@@ -208,12 +205,20 @@ def _read_record(folder: int) -> tuple[InstanceRecord | None, str | None]:
         return None, str(error)
 
 
-def _taken_over(record: InstanceRecord, owner: int) -> InstanceRecord:
+def _is_by_owner(record: InstanceRecord, owner: int | None) -> bool:
+    """Whether who holds the lock wrote the record. A new owner may hold it before it has signed with its pid."""
+    writer = record.supervisor
+    if writer is None or owner != writer.pid:
+        return False
+    return is_alive(writer) or not is_here(writer)
+
+
+def _taken_over(record: InstanceRecord, owner: int | None) -> InstanceRecord:
     """The lock has a new owner who has not written yet: what the record says is over."""
     return replace(
         record,
         phase=Phase.PREFLIGHT,
-        supervisor=identify(owner),
+        supervisor=identify(owner) if owner is not None else None,
         server=None,
         step=None,
         ready=False,

@@ -14,6 +14,7 @@ import pytest
 from dflashctl.commands.down import down
 from dflashctl.commands.status import status
 from dflashctl.core.errors import Busy, StateError
+from dflashctl.core.instance import Phase
 from dflashctl.edges import processes
 from dflashctl.edges.instances import FileInstances
 from tests.supervise.harness import alive, command_lines, parent, wait_for
@@ -349,3 +350,17 @@ def test_fault_42_a_write_that_breaks_off_anywhere_leaves_the_old_or_the_new(tmp
     assert seen <= {0, 1}
     with instances.own("x") as owned:
         assert not [name for name in os.listdir(owned.folder) if name.endswith(".tmp")]
+
+
+def test_a_dead_supervisors_ready_is_not_believed_while_a_new_owner_has_not_signed(harness):
+    gone = subprocess.Popen(["sleep", "60"])
+    was = processes.identify(gone.pid)
+    gone.kill()
+    gone.wait()
+    with harness.env.instances.own("tiny") as owned:
+        owned.record(replace(owned.current, phase=Phase.READY, ready=True, supervisor=was))
+        for unsigned in (b"", f"{was.pid}\n".encode()):
+            (owned.folder / "lock").write_bytes(unsigned)
+            snapshot = harness.env.instances.read("tiny")
+            assert snapshot.supervised
+            assert (snapshot.record.phase, snapshot.record.ready) == (Phase.PREFLIGHT, False)
