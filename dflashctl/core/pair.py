@@ -145,24 +145,16 @@ def _mask_token(pair: Pair) -> Iterator[Finding]:
 
 def _block_size(pair: Pair) -> Iterator[Finding]:
     trained, wanted = pair.draft.facts.block_size, pair.profile.speculative.block_size
-    if trained is None or wanted is None or trained == wanted:
-        return
+    if trained is None or wanted is None or wanted <= trained:
+        return  # a shorter block works; the engine's rules say what it means
     where = f"speculative.block_size {wanted} in the profile, block_size {trained} in config.json of {pair.draft_name}"
-    if wanted > trained:
-        yield Finding(
-            id="pair.block_size",
-            severity=Severity.ERROR,
-            summary=f"block size {wanted} is larger than the {trained} that the draft was trained with",
-            detail=where,
-            fix=f"use --block-size {trained} or smaller",
-        )
-    else:
-        yield Finding(
-            id="pair.block_size",
-            severity=Severity.NOTE,
-            summary=f"block size {wanted} is smaller than the {trained} that the draft was trained with",
-            detail=where,
-        )
+    yield Finding(
+        id="pair.block_size",
+        severity=Severity.ERROR,
+        summary=f"block size {wanted} is larger than the {trained} that the draft was trained with",
+        detail=where,
+        fix=f"use --block-size {trained} or smaller",
+    )
 
 
 def _window(pair: Pair) -> Iterator[Finding]:

@@ -129,6 +129,11 @@ CASES = [
     case("block_from_draft", at(draft=B16), at("--speculative-dflash-block-size 8", draft=B16)),
     case(
         "block_mismatch",
+        at("--speculative-dflash-block-size 32", draft=B16),
+        at("--speculative-dflash-block-size 8", draft=B16),
+    ),
+    case(
+        "block_shorter",
         at("--speculative-dflash-block-size 8", draft=B16),
         at("--speculative-dflash-block-size 16", draft=B16),
     ),

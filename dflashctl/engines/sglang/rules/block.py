@@ -18,9 +18,14 @@ def _differ(s: Situation) -> bool:
     return s.dflash and None not in (block, tokens) and block != tokens
 
 
-def _foreign_block(s: Situation) -> bool:
+def _longer_block(s: Situation) -> bool:
     trained, given = s.draft.block_size, s.given_block
-    return s.dflash and trained is not None and given is not None and given > 0 and given != trained
+    return s.dflash and trained is not None and given is not None and given > trained
+
+
+def _shorter_block(s: Situation) -> bool:
+    trained, given = s.draft.block_size, s.given_block
+    return s.dflash and trained is not None and given is not None and 0 < given < trained
 
 
 def _not_one(s: Situation, flag: str) -> bool:
@@ -70,7 +75,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         id="block_mismatch",
-        when=_foreign_block,
+        when=_longer_block,
         since="0.5.11",
         severity=Severity.WARNING,
         consequence=(
@@ -78,6 +83,17 @@ RULES: tuple[Rule, ...] = (
             "SGLang only warns, and accept length is not what the card promises"
         ),
         fix="--block-size {s.draft.block_size}",
+        source="sglang 0.5.23: srt/speculative/dflash_worker_v2.py:519",
+    ),
+    Rule(
+        id="block_shorter",
+        when=_shorter_block,
+        since="0.5.11",
+        severity=Severity.NOTE,
+        consequence=(
+            "block size {s.given_block} of the {s.draft.block_size} that the draft was trained for: it works, "
+            "and SGLang logs a mismatch; published figures name their block size"
+        ),
         source="sglang 0.5.23: srt/speculative/dflash_worker_v2.py:519",
     ),
     Rule(
