@@ -3,7 +3,7 @@ complete -c dflashctl -f
 complete -c dflashctl -n __fish_use_subcommand -a up -d 'Fetch, check, plan, start and prove a server; stay in front and supervise it.'
 complete -c dflashctl -n '__fish_seen_subcommand_from up' -l profile -s p -x -a '(dflashctl __complete profiles 2>/dev/null)' -d 'The same as the argument PROFILE.'
 complete -c dflashctl -n '__fish_seen_subcommand_from up' -l detach -s d -d 'Return once ready; the supervisor stays.'
-complete -c dflashctl -n '__fish_seen_subcommand_from up' -l show-log -d 'Show the server'\''s own log as well.'
+complete -c dflashctl -n '__fish_seen_subcommand_from up' -l show-log -d 'Show the server'\''s own log as well, as PID 1 of a container does.'
 complete -c dflashctl -n '__fish_seen_subcommand_from up' -l set -x -d 'Change a value of the profile; repeatable.'
 complete -c dflashctl -n '__fish_seen_subcommand_from up' -l block-size -x -d 'Tokens per verify step: the newest one and N-1 proposals.'
 complete -c dflashctl -n '__fish_seen_subcommand_from up' -l window-size -x -d 'Attention window of the draft, in tokens.'

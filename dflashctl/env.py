@@ -51,6 +51,7 @@ class Env:
         self.environ: Mapping[str, str] = dict(os.environ) if environ is None else environ
         self.cwd = cwd or Path.cwd()
         self.python = sys.executable
+        self.is_first_process = os.getpid() == 1  # of a container, whose log is read from outside
         self.notify = notify
         self.show_line = show_line
         for name in parts:

@@ -19,7 +19,10 @@ def up(
     detach: Annotated[
         bool, typer.Option("--detach", "-d", help="Return once ready; the supervisor stays.")
     ] = False,
-    show_log: Annotated[bool, typer.Option("--show-log", help="Show the server's own log as well.")] = False,
+    show_log: Annotated[
+        bool,
+        typer.Option("--show-log", help="Show the server's own log as well, as PID 1 of a container does."),
+    ] = False,
 ) -> object:
     """Fetch, check, plan, start and prove a server; stay in front and supervise it.
 

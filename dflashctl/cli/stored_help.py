@@ -43,7 +43,7 @@ Argument:
 Options:
   -p, --profile PROFILE  The same as the argument PROFILE.
   -d, --detach           Return once ready; the supervisor stays.
-  --show-log             Show the server's own log as well.
+  --show-log             Show the server's own log as well, as PID 1 of a container does.
   --json                 Print one JSON object on standard output.
   -h, --help             Show this text.
 

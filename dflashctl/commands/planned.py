@@ -11,6 +11,7 @@ from dflashctl.commands.image_build import image_build
 from dflashctl.core.assumed import assumed_machine
 from dflashctl.core.engine import EngineBuild
 from dflashctl.core.errors import EngineError, UsageProblem
+from dflashctl.core.exposure import exposure
 from dflashctl.core.findings import Finding, Severity
 from dflashctl.core.machine import Machine
 from dflashctl.core.plan import Plan, PlanOptions, make_plan
@@ -75,7 +76,9 @@ def planned(env: Env, request: PlanRequest, *, machine: Machine | None = None) -
             draft_facts=facts.get("draft"),
         ),
     )
-    plan = replace(plan, findings=(*build_findings, *machine_findings, *plan.findings))
+    plan = replace(
+        plan, findings=(*build_findings, *machine_findings, *plan.findings, *exposure(plan, env.environ))
+    )
     return Planned(loaded=loaded, machine=machine, build=build, plan=plan)
 
 

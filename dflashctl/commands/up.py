@@ -88,7 +88,12 @@ def _started(env: Env, request: PlanRequest, made: Planned, *, detach: bool, sho
             return _detached(env, made.plan, start_detached(made.plan, env, owned=owned))
         proving = Proving(env, made.plan)
         with proving:
-            ended = run(made.plan, env, screen=env.show_line if show_log else None, owned=owned)
+            ended = run(
+                made.plan,
+                env,
+                screen=env.show_line if show_log or env.is_first_process else None,
+                owned=owned,
+            )
         return _ended(made.plan, ended, proving.proofs)
 
 

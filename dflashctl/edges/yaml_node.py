@@ -25,7 +25,25 @@ _TAGS = {
 
 
 class _Loader(yaml.SafeLoader):
-    """SafeLoader under YAML 1.2's idea of true and false, so that `no` and `on` stay text."""
+    """SafeLoader under YAML 1.2's idea of true and false (`no` and `on` stay text), without anchors and tags."""
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        event = self.peek_event()  # type: ignore[no-untyped-call]
+        if (
+            isinstance(event, yaml.AliasEvent)
+            or getattr(event, "anchor", None)
+            or getattr(event, "tag", None)
+        ):
+            raise _Forbidden(event.start_mark.line + 1)
+        return super().compose_node(parent, index)
+
+
+class _Forbidden(Exception):
+    """An anchor, alias or tag at that line."""
+
+    def __init__(self, line: int) -> None:
+        super().__init__(line)
+        self.line = line
 
 
 _Loader.yaml_implicit_resolvers = {
@@ -48,7 +66,6 @@ def parse(text: str, *, name: str) -> Node:
             f"{name}: larger than 1 MiB", hint="a profile is a page of YAML; is this the right file?"
         )
     try:
-        _refuse_aliases(text, name)
         loader = _Loader(text)
         try:
             root = loader.get_single_node()
@@ -57,6 +74,11 @@ def parse(text: str, *, name: str) -> Node:
             return _convert(loader, root, name, 0)
         finally:
             loader.dispose()
+    except _Forbidden as found:
+        raise ProfileError(
+            f"{name}:{found.line}: anchors, aliases and tags are not allowed",
+            hint="write the value out where it is needed",
+        ) from found
     except yaml.MarkedYAMLError as error:
         raise _syntax(error, name) from error
     except yaml.YAMLError as error:
@@ -76,16 +98,6 @@ def _at(node: Node, where: str) -> Node:
     items = tuple(_at(item, where) for item in node.items) if node.items is not None else None
     fields = tuple((key, _at(item, where)) for key, item in node.fields) if node.fields is not None else None
     return Node(where=where, scalar=node.scalar, items=items, fields=fields)
-
-
-def _refuse_aliases(text: str, name: str) -> None:
-    for token in yaml.scan(text, Loader=_Loader):
-        if isinstance(token, (yaml.AnchorToken, yaml.AliasToken, yaml.TagToken)):
-            line = token.start_mark.line + 1
-            raise ProfileError(
-                f"{name}:{line}: anchors, aliases and tags are not allowed in a profile",
-                hint="write the value out where it is needed",
-            )
 
 
 def _syntax(error: yaml.MarkedYAMLError, name: str) -> ProfileError:
