@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -54,7 +55,7 @@ class PlanRequest:
         named = (
             ("speculative.block_size", self.block_size, "--block-size"),
             ("speculative.draft_window_size", self.window_size, "--window-size"),
-            ("server.host", self.host, "--host"),
+            ("server.host", None if self.host is None else json.dumps(self.host), "--host"),
             ("server.port", self.port, "--port"),
         )
         for path, number, option in named:
