@@ -11,7 +11,9 @@ from tests.weights import hub_kit
 
 OLD_PYTHON = os.environ.get("DFLASHCTL_TEST_HUB_OLD_PYTHON")
 if os.environ.get("DFLASHCTL_REQUIRE_HUB_OLD") and not OLD_PYTHON:
-    raise RuntimeError("the oldest huggingface_hub is required here: DFLASHCTL_TEST_HUB_OLD_PYTHON is not set")
+    raise RuntimeError(
+        "the oldest huggingface_hub is required here: DFLASHCTL_TEST_HUB_OLD_PYTHON is not set"
+    )
 
 
 @pytest.fixture(

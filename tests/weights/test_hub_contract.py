@@ -86,6 +86,17 @@ def test_the_library_in_the_child_sees_the_switch_for_xet(kit, xet, environ):
         child.kill()
 
 
+def test_the_http_client_takes_larger_reads(kit):
+    """An internal of the client: where it is gone, transfers are only slower, and this says so."""
+    code = (
+        "import sys; sys.path.append(sys.argv[1]); from dflashctl.edges import hub_transfer as t; "
+        "t.prepare(lambda *a, **k: None); from huggingface_hub.utils import get_session; "
+        "print(next(m for n, m in sys.modules.items() if n in ('httpcore', 'httpcore2')).HTTP11Connection.READ_NUM_BYTES)"
+    )
+    root = str(Path(__file__).resolve().parent.parent.parent)
+    assert int(ask(kit, code, kit.environ, root)) == 256 * 1024
+
+
 def test_the_librarys_own_record_of_the_tree_is_understood(kit):
     code = (
         "import sys; from huggingface_hub import snapshot_download as s; s(sys.argv[1], revision=sys.argv[2])"
