@@ -66,6 +66,13 @@ class Env:
 
         return shipped_folder(kind) / name
 
+    def read_bytes(self, path: str) -> bytes | None:
+        """A file's content, None when it cannot be read."""
+        try:
+            return (self.cwd / path).read_bytes()
+        except OSError:
+            return None
+
     def read_input(self, source: str) -> str:
         """Text given as itself, as the name of a file, or as "-" for standard input."""
         if source == "-":
@@ -78,6 +85,12 @@ class Env:
         except (OSError, UnicodeDecodeError) as error:
             msg = f"{source!r} cannot be read: {error}"
             raise UsageProblem(msg, hint="give the text itself, a text file, or -") from error
+
+    def glance(self, host: str, port: int, path: str, timeout_s: float) -> bytes | None:
+        """A page of a server on this host (200 only), None when there is no such answer."""
+        from dflashctl.edges.glance import glance
+
+        return glance(host, port, path, timeout_s)
 
     @cached_property
     def clock(self) -> Clock:

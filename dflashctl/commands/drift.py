@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dflashctl.core.errors import DflashError
-from dflashctl.core.started_from import FILE, StartedFrom, digest_of, dump, parse
+from dflashctl.core.report import to_json
+from dflashctl.core.started_from import FILE, StartedFrom, digest_of, dump, parse, request_of
 
 if TYPE_CHECKING:
     from dflashctl.commands.planned import Planned
@@ -19,11 +19,11 @@ _CHANGED = "changed"
 
 def remember(env: Env, request: PlanRequest, made: Planned, owned: OwnedInstance) -> None:
     """Write down what the instance is started from."""
-    file = made.loaded.file
+    path = str(made.loaded.file.path.absolute())
     started = StartedFrom(
-        request=request,
-        profile_path=str(file.path.absolute()),
-        digest=digest_of(env.profiles.read_text(file)),
+        request=to_json(request),
+        profile_path=path,
+        digest=digest_of(env.read_bytes(path) or b""),
         fingerprint=made.plan.fingerprint,
     )
     owned.write(FILE, dump(started))
@@ -37,16 +37,16 @@ def fingerprint_now(env: Env, name: str) -> str | None:
     started = parse(env.instances.read_text(name, FILE) or "")
     if started is None:
         return None
-    try:
-        text = env.profiles.read_text(env.profiles.find(started.profile_path))
-        if digest_of(text) == started.digest:
-            return started.fingerprint
-        return _again(env, started)
-    except DflashError:
+    content = env.read_bytes(started.profile_path)
+    if content is None:
         return _CHANGED
+    return started.fingerprint if digest_of(content) == started.digest else _again(env, started)
 
 
 def _again(env: Env, started: StartedFrom) -> str:
     from dflashctl.commands.planned import planned
 
-    return planned(env, replace(started.request, profile=started.profile_path)).plan.fingerprint
+    try:
+        return planned(env, request_of(started)).plan.fingerprint
+    except (DflashError, ValueError):
+        return _CHANGED

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dflashctl.commands.chosen import chosen
-from dflashctl.core.engine import StartPhase
 from dflashctl.core.errors import ExitCode, NotRunning, UsageProblem
 from dflashctl.core.instance import Phase
 from dflashctl.core.log_line import parse
 from dflashctl.core.log_view import LogView
 from dflashctl.core.report import Outcome, Report
+from dflashctl.core.start_phase import StartPhase
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 _LIVE_LIMIT_S = 2.0
 _WATCH_S = 1.0
-_OK = 200
 
 
 def status(env: Env, name: str | None = None, *, live: bool = True) -> Report:
@@ -62,8 +61,9 @@ def _live(env: Env, snapshot: Snapshot) -> LiveFigures | None:
     serving = record is not None and record.phase in {Phase.READY, Phase.UNHEALTHY, Phase.DRAINING}
     if not snapshot.supervised or record is None or record.served is None or not serving:
         return None
-    reply = env.web.request("GET", record.served.url + record.served.metrics_path, timeout_s=_LIVE_LIMIT_S)
-    return live_figures(reply.body.decode("utf-8", "replace")) if reply.status == _OK else None
+    served = record.served
+    page = env.glance(served.local_host, served.port, served.metrics_path, _LIVE_LIMIT_S)
+    return live_figures(page.decode("utf-8", "replace")) if page is not None else None
 
 
 def _report(data: InstanceStatus | StatusList, *, running: bool, only: InstanceStatus | None) -> Report:

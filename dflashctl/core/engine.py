@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import TYPE_CHECKING, Protocol
+
+from dflashctl.core.start_phase import StartPhase  # noqa: TC001 - part of what an engine module imports from here
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -120,18 +121,6 @@ class EngineCommand:
     resolved: tuple[Argument, ...] = ()
     translations: tuple[Translation, ...] = ()
     findings: tuple[Finding, ...] = ()
-
-
-class StartPhase(str, Enum):
-    """Steps of a start, in order, as a person follows them."""
-
-    RESOLVE = "resolve"
-    LOAD_TARGET = "load_target"
-    LOAD_DRAFT = "load_draft"
-    ALLOCATE = "allocate"
-    CAPTURE = "capture"
-    WARM_UP = "warm_up"
-    READY = "ready"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,8 +7,8 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dflashctl.core.engine import StartPhase
     from dflashctl.core.instance import LastExit, Reason
+    from dflashctl.core.start_phase import StartPhase
 
 
 class Action(str, Enum):

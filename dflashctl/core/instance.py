@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from enum import Enum
 
-from dflashctl.core.engine import StartPhase  # noqa: TC001 - read at run time by decode
 from dflashctl.core.errors import UsageProblem
+from dflashctl.core.start_phase import StartPhase  # noqa: TC001 - read at run time by decode
 
 RECORD_VERSION = 1
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
@@ -110,14 +110,14 @@ class Served:
     stop_limit_s: float = 80.0
 
     @property
+    def local_host(self) -> str:
+        """Where this host reaches the server: a wildcard address is reached through loopback."""
+        return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104 - compared, not bound
+
+    @property
     def url(self) -> str:
-        """Where this host reaches the server; a wildcard address is reached through loopback."""
-        host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(self.host, self.host)  # noqa: S104 - compared, not bound
-        return (
-            f"http://[{host}]:{self.port}"
-            if ":" in host and "[" not in host
-            else f"http://{host}:{self.port}"
-        )
+        host = self.local_host
+        return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
 
 
 @dataclass(frozen=True, kw_only=True)

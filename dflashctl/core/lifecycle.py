@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dflashctl.core import events as ev
-from dflashctl.core.engine import StartPhase
 from dflashctl.core.errors import ExitCode
 from dflashctl.core.events import Action
 from dflashctl.core.instance import Phase, Reason
@@ -29,6 +28,7 @@ from dflashctl.core.server_state import (
     spawn,
     stopped,
 )
+from dflashctl.core.start_phase import StartPhase
 
 if TYPE_CHECKING:
     from collections.abc import Callable

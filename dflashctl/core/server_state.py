@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dflashctl.core.engine import StartPhase
 from dflashctl.core.errors import ExitCode
 from dflashctl.core.events import Action
 from dflashctl.core.instance import LastExit, Phase, Reason
+from dflashctl.core.start_phase import StartPhase
 
 UNKILLABLE_AFTER_S = 30.0
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dflashctl.core.diagnose import EVIDENCE_LINES, Diagnosis
-from dflashctl.core.engine import StartPhase
 from dflashctl.core.findings import Finding, Severity
 from dflashctl.core.instance import LastExit, Reason
+from dflashctl.core.start_phase import StartPhase
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

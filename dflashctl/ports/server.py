@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from dflashctl.core.plan import Plan
 
 
-class StartRefused(Exception):  # noqa: N818 - a fact to be reported, not a failure of ours
+class StartRefused(Exception):
     """The server's program cannot be started at all; the message says what and why."""
 
 

@@ -6,10 +6,10 @@ import re
 from collections import deque
 from typing import TYPE_CHECKING
 
-from dflashctl.core.engine import StartPhase
 from dflashctl.core.events import Event, Progressed, TokensSeen
 from dflashctl.core.instance import Phase
 from dflashctl.core.server_state import furthest
+from dflashctl.core.start_phase import StartPhase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 
 from dflashctl.core import events as ev
-from dflashctl.core.engine import StartPhase
 from dflashctl.core.errors import ExitCode
 from dflashctl.core.events import Action
 from dflashctl.core.instance import LastExit, Phase, Reason
 from dflashctl.core.lifecycle import step
 from dflashctl.core.server_state import Policy, State
+from dflashctl.core.start_phase import StartPhase
 
 POLICY = Policy(
     progress_timeout_s=600,

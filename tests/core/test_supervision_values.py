@@ -4,7 +4,7 @@ import pytest
 
 from dflashctl.core.child_env import child_environment
 from dflashctl.core.decode import DecodeError, decode
-from dflashctl.core.engine import Argument, StartPhase, Translation
+from dflashctl.core.engine import Argument, Translation
 from dflashctl.core.errors import StateError, UsageProblem
 from dflashctl.core.findings import Finding, Severity
 from dflashctl.core.instance import Identity, InstanceRecord, LastExit, Phase, Served, check_name
@@ -12,6 +12,7 @@ from dflashctl.core.metrics_text import live_figures
 from dflashctl.core.outer import outer_supervisor, restart_budget
 from dflashctl.core.plan_file import dump_plan, load_plan
 from dflashctl.core.report import to_json
+from dflashctl.core.start_phase import StartPhase
 from dflashctl.core.verdict import EndFacts, exit_status_of, judge
 from tests.supervise.harness import Harness
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dflashctl.core.engine import Argument, StartPhase
+from dflashctl.core.engine import Argument
+from dflashctl.core.start_phase import StartPhase
 from dflashctl.engines.sglang import catalogue, differences, read_log_line
 
 P = StartPhase

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from dflashctl.core.engine import LogMark, StartPhase
+from dflashctl.core.engine import LogMark
+from dflashctl.core.start_phase import StartPhase
 
 
 @dataclass(frozen=True, kw_only=True)

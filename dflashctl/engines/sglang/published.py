@@ -28,5 +28,7 @@ def published(command: str, release: str, /) -> tuple[Translation, ...]:
     options = words[next((n for n, word in enumerate(words) if word.startswith("--")), len(words)) :]
     found = (_VARIABLE.fullmatch(word) for word in words[: len(words) - len(options)])
     environment = fit_environment({m[1]: m[2] for m in found if m}, have.release, known=True)
-    translated = translate((*read_words(options, have, "the published command").wishes, *environment.wishes), have)
+    translated = translate(
+        (*read_words(options, have, "the published command").wishes, *environment.wishes), have
+    )
     return (*translations(translated.granted, translated.dropped), *environment.translations)
