@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dflashctl.commands.as_planned import start_differences
@@ -9,8 +10,8 @@ from dflashctl.commands.drift import remember
 from dflashctl.commands.planned import planned
 from dflashctl.commands.prepared import prepared
 from dflashctl.commands.up_proofs import Proving, prove_plan
-from dflashctl.core.errors import Busy, ExitCode
-from dflashctl.core.instance import Phase
+from dflashctl.core.errors import Busy, DflashError, ExitCode
+from dflashctl.core.instance import Phase, Reason
 from dflashctl.core.report import ErrorInfo, Outcome, Report
 from dflashctl.core.smoke import ProofStatus
 from dflashctl.core.up_result import UpResult
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from dflashctl.core.smoke import Proof
     from dflashctl.core.supervise_result import SuperviseResult
     from dflashctl.env import Env
+    from dflashctl.ports.instances import OwnedInstance
 
 
 def up(env: Env, request: PlanRequest, *, detach: bool = False, show_log: bool = False) -> Report:
@@ -80,7 +82,7 @@ def _running(env: Env, plan: Plan) -> Report | None:
 
 def _started(env: Env, request: PlanRequest, made: Planned, *, detach: bool, show_log: bool) -> Report:
     with stop_raises(), env.instances.own(made.plan.name) as owned:
-        made = prepared(env, request, made, owned)
+        made = _prepared(env, request, made, owned)
         if made.plan.refusals:
             return refused("up", made.plan)
         remember(env, request, made, owned)
@@ -95,6 +97,24 @@ def _started(env: Env, request: PlanRequest, made: Planned, *, detach: bool, sho
                 owned=owned,
             )
         return _ended(made.plan, ended, proving.proofs)
+
+
+def _prepared(env: Env, request: PlanRequest, made: Planned, owned: OwnedInstance) -> Planned:
+    """As `prepared`; what forbids the start is written down as the end of the instance."""
+    try:
+        again = prepared(env, request, made, owned)
+    except DflashError as error:
+        stopped = error.exit_code in (ExitCode.OK, ExitCode.INTERRUPTED)
+        _end(owned, Phase.STOPPED if stopped else Phase.FAILED, error.message)
+        raise
+    if again.plan.refusals:
+        _end(owned, Phase.FAILED, again.plan.refusals[0].summary)
+    return again
+
+
+def _end(owned: OwnedInstance, phase: Phase, text: str) -> None:
+    owned.enter(phase, text)
+    owned.record(replace(owned.current, reason=Reason(code="not_started", text=text)))
 
 
 def _detached(env: Env, plan: Plan, started: SuperviseResult) -> Report:

@@ -144,6 +144,9 @@ def test_a_taken_port_names_its_owner(program):
     assert result["exit_code"] == 78
     assert port in result["errors"][0]["message"]
     assert str(os.getpid()) in json.dumps(result["errors"])
+    after = program.json("status", "tiny-cpu")
+    assert after["exit_code"] == 3
+    assert after["data"]["phase"] == "failed"
 
 
 def test_a_missing_model_folder(program, tmp_path):
