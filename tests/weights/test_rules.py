@@ -140,7 +140,6 @@ def pair(target=None, draft=None, **profile):
         (pair(draft={"mask_token_id": 0}), "error", ["mask token 0 is also pad_token_id"]),
         (pair(target={"eos_token_id": [7, 3]}), "error", ["also eos_token_id", "a/t"]),
         (pair(speculative=Speculative(block_size=17)), "error", ["17", "16", "--block-size 16"]),
-        (pair(speculative=Speculative(block_size=8)), "note", ["8", "16"]),
         (pair(speculative=Speculative(draft_window_size=8)), "error", ["window of 8", "block of 16"]),
         (
             pair(draft={"sliding_window": 64}, speculative=Speculative(draft_window_size=128)),
@@ -169,6 +168,10 @@ def test_a_misfit_is_told_with_both_values_and_where_they_stand(case, severity, 
     assert [f.severity for f in findings] == [Severity(severity)]
     text = f"{findings[0].summary} {findings[0].detail} {findings[0].fix}"
     assert [w for w in words if w not in text] == []
+
+
+def test_a_block_shorter_than_the_trained_one_fits():
+    assert pair_findings(pair(speculative=Speculative(block_size=8))) == ()
 
 
 @pytest.mark.parametrize(
