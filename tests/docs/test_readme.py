@@ -22,7 +22,7 @@ def test_a_link_leads_to_a_file(page):
 
 
 def test_readme_opens_with_two_commands():
-    first, second = re.findall(r"```bash\n(.*?)```", README, re.S)[:2]
+    first, second = re.findall(r"```bash\n(.*?)```", README, re.DOTALL)[:2]
     assert "up --profile tiny-cpu" in first
     assert "pytest" in second
 
@@ -35,7 +35,7 @@ def test_ci_calls_exactly_the_test_command_of_the_readme():
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_a_command_in_a_page_exists(page):
     words = {entry.words[0] for entry in ENTRIES} | set(GROUPS)
-    for line in re.findall(r"^\$? ?dflashctl ([a-z]+)", page.read_text(), re.M):
+    for line in re.findall(r"^\$? ?dflashctl ([a-z]+)", page.read_text(), re.MULTILINE):
         assert line in words, line
 
 
