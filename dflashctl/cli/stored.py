@@ -8,6 +8,7 @@ from pathlib import Path
 from dflashctl.cli.describe import CommandInfo, OptionInfo, commands
 from dflashctl.cli.shells import SHELLS
 from dflashctl.cli.table import GROUPS, SUMMARY
+from dflashctl.edges.shipped import shipped_folder
 
 _HERE = Path(__file__).resolve().parent
 _WIDTH = 100
@@ -102,7 +103,7 @@ def stored_files() -> dict[Path, str]:
     infos = commands()
     body = "".join(f'    "{name}": {_literal(text)},\n' for name, text in _help_texts(infos).items())
     files = {_HERE / "stored_help.py": f"{_HEADER}HELP = {{\n{body}}}\n"}
-    folder = _HERE.parent.parent / "completions"
+    folder = shipped_folder("completions")
     return {**files, **{folder / name: make(infos) for name, make in SHELLS.items()}}
 
 
