@@ -103,7 +103,8 @@ def test_logs_tail_phase_and_follow(harness):
     harness.stop()
     rest = list(followed)
     assert rest[-1].exit_code == 3
-    assert "Gracefully exiting" in [line.text for report in rest for line in report.data.lines][-1]
+    # The server chatters until it is gone, so its goodbye need not be the very last line.
+    assert any("Gracefully exiting" in line.text for report in rest for line in report.data.lines)
     harness.ended()
     with pytest.raises(UsageProblem):
         logs(harness.env, "tiny", phase="loadnig")
