@@ -76,10 +76,16 @@ def planned(env: Env, request: PlanRequest, *, machine: Machine | None = None) -
             draft_facts=facts.get("draft"),
         ),
     )
-    plan = replace(
-        plan, findings=(*build_findings, *machine_findings, *plan.findings, *exposure(plan, env.environ))
-    )
+    plan = replace(plan, findings=(*build_findings, *machine_findings, *plan.findings))
     return Planned(loaded=loaded, machine=machine, build=build, plan=plan)
+
+
+def planned_to_start(env: Env, request: PlanRequest) -> Planned:
+    """As `planned`, with what speaks about serving rather than about the machine."""
+    made = planned(env, request)
+    return replace(
+        made, plan=replace(made.plan, findings=(*made.plan.findings, *exposure(made.plan, env.environ)))
+    )
 
 
 def _gpu_keys(text: str | None) -> tuple[str, ...] | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from dflashctl.commands.doctor import before_start
 from dflashctl.commands.ensure_weights import ensure_weights
-from dflashctl.commands.planned import planned
+from dflashctl.commands.planned import planned_to_start
 from dflashctl.core.instance import Phase
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def prepared(env: Env, request: PlanRequest, made: Planned, owned: OwnedInstance
         env, made.loaded, offline=request.offline, skip=request.skip_fetch, build=made.build
     )
     owned.enter(Phase.VERIFYING, "the plan against the models and this machine")
-    again = planned(env, request)
+    again = planned_to_start(env, request)
     plan = again.plan
     doctor = () if request.skip_doctor else before_start(env, again, request)
     return replace(again, plan=replace(plan, findings=(*plan.findings, *weights.findings, *doctor)))

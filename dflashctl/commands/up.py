@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from dflashctl.commands.as_planned import start_differences
 from dflashctl.commands.drift import remember
-from dflashctl.commands.planned import planned
+from dflashctl.commands.planned import planned_to_start
 from dflashctl.commands.prepared import prepared
 from dflashctl.commands.up_proofs import Proving, prove_plan
 from dflashctl.core.errors import Busy, DflashError, ExitCode
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 def up(env: Env, request: PlanRequest, *, detach: bool = False, show_log: bool = False) -> Report:
     """Exit 0 when up already, or ready and detached, or stopped in order; see docs/exit-codes.md for the rest."""
-    made = planned(env, request)
+    made = planned_to_start(env, request)
     if made.plan.refusals:
         return refused("up", made.plan)
     if request.dry_run:
