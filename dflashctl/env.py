@@ -66,6 +66,12 @@ class Env:
 
         return shipped_folder(kind) / name
 
+    def api_key(self) -> str | None:
+        """The key that servers are started with and asked with, from DFLASHCTL_API_KEY or DFLASHCTL_API_KEY_FILE."""
+        from dflashctl.edges.secret_file import api_key
+
+        return api_key(self.environ)
+
     def read_bytes(self, path: str) -> bytes | None:
         """A file's content, None when it cannot be read."""
         try:

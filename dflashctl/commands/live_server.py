@@ -49,9 +49,11 @@ def live_server(env: Env, name: str | None, url: str | None) -> LiveServer:
 
 
 def api_key(env: Env, variable: str | None) -> str | None:
-    """The key from `variable`; UsageProblem when it was named but is not set."""
-    key = env.environ.get(variable or KEY_VARIABLE) or None
-    if variable and key is None:
+    """The key from `variable`, else the one that servers are started with; UsageProblem when `variable` is not set."""
+    if variable is None:
+        return env.api_key()
+    key = env.environ.get(variable) or None
+    if key is None:
         raise UsageProblem(
             f"the environment variable {variable!r} holds no API key", hint=f"export {variable}=…"
         )

@@ -6,6 +6,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from dflashctl.core.errors import DflashError
+from dflashctl.core.instance import local_url
 from dflashctl.core.progress import Progress
 from dflashctl.core.smoke import Proof, ProofStatus
 from dflashctl.proofs.client import Expected
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from dflashctl.core.plan import Plan
     from dflashctl.env import Env
 
-_KEY = "DFLASHCTL_API_KEY"
 _ENDING = ("draining", "stopped", "failed", "backoff")
 _MARKS = {ProofStatus.PASS: "pass", ProofStatus.FAIL: "FAIL", ProofStatus.SKIPPED: "skip"}
 
@@ -25,17 +25,11 @@ def prove_plan(env: Env, plan: Plan) -> tuple[Proof, ...]:
     expected = Expected(
         model=plan.served_model_name, speculation=plan.speculation, block_size=plan.block_size
     )
-    settings = ProofSettings(expected=expected, api_key=env.environ.get(_KEY), quick=True)
+    settings = ProofSettings(expected=expected, api_key=env.api_key(), quick=True)
     try:
-        return prove(env.web, env.clock, local_url(plan), settings)
+        return prove(env.web, env.clock, local_url(plan.host, plan.port), settings)
     except DflashError as error:
         return (Proof(id="answers", title="answers", status=ProofStatus.FAIL, why=error.message),)
-
-
-def local_url(plan: Plan) -> str:
-    """Where this host reaches the server; a wildcard address is reached through loopback."""
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(plan.host, plan.host)  # noqa: S104 - compared, not bound
-    return f"http://[{host}]:{plan.port}" if ":" in host else f"http://{host}:{plan.port}"
 
 
 class Proving:
@@ -68,7 +62,8 @@ class Proving:
             return
         took = self._env.clock.monotonic() - self._began
         self._say(
-            "ready", f"ready  {self._plan.name} at {local_url(self._plan)}, {took:.1f} s after the start"
+            "ready",
+            f"ready  {self._plan.name} at {local_url(self._plan.host, self._plan.port)}, {took:.1f} s after the start",
         )
         self._thread = threading.Thread(target=self._prove, name="proofs", daemon=True)
         self._thread.start()

@@ -88,6 +88,17 @@ class ProbeState:
     accept_length: float | None = None
 
 
+def local_host(host: str) -> str:
+    """Where this host reaches a server that listens on `host`: a wildcard address is reached through loopback."""
+    return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - compared, not bound
+
+
+def local_url(host: str, port: int) -> str:
+    """The address for requests from this host."""
+    reached = local_host(host)
+    return f"http://[{reached}]:{port}" if ":" in reached else f"http://{reached}:{port}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Served:
     """What is served and where; within `stop_limit_s` an orderly stop is over."""
@@ -111,13 +122,11 @@ class Served:
 
     @property
     def local_host(self) -> str:
-        """Where this host reaches the server: a wildcard address is reached through loopback."""
-        return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104 - compared, not bound
+        return local_host(self.host)
 
     @property
     def url(self) -> str:
-        host = self.local_host
-        return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
+        return local_url(self.host, self.port)
 
 
 @dataclass(frozen=True, kw_only=True)

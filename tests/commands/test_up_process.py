@@ -113,6 +113,18 @@ def test_two_instances_live_side_by_side(program):
     assert answers(f"http://127.0.0.1:{ports[1]}/health") == 200
 
 
+def test_a_key_in_a_file_guards_the_server_and_opens_it_to_our_proofs(tmp_path, port):
+    (tmp_path / "key").write_text("a-secret-key\n")
+    (tmp_path / "key").chmod(0o600)
+    program = Program(tmp_path, DFLASHCTL_API_KEY_FILE=str(tmp_path / "key"))
+    try:
+        up = program.json("up", "tiny-cpu", "--port", port, "-d")
+        assert {proof["status"] for proof in up["data"]["proofs"]} == {"pass"}
+        assert answers(f"http://127.0.0.1:{port}/v1/models") == 401
+    finally:
+        program.close()
+
+
 def test_without_speculation(program, port):
     up = program.json("up", "tiny-cpu", "--port", port, "--set", "speculative.algorithm=NONE", "-d")
     assert up["exit_code"] == 0
