@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import shutil
@@ -29,6 +30,15 @@ def big(kit):
     kit.control["rate_bytes_per_s"] = 8e6
     kit.save()
     return kit
+
+
+def partial_sizes(cache):
+    """Bytes of each partial file; one that was finished since it was listed is none any more."""
+    sizes = {}
+    for path in partial_files(cache, TARGET):
+        with contextlib.suppress(FileNotFoundError):
+            sizes[path] = path.stat().st_size
+    return sizes
 
 
 def wait_until(condition, limit_s=60):
@@ -90,7 +100,7 @@ def test_twenty_kills_at_random_moments_all_end_right_on_the_next_run(big):
         wait_until(lambda w=workers: all(gone(pid) for pid in w), 5)
         wait_until(big.idle)
         kept = finished_blobs(big)
-        useful = [p.stat().st_size >= 4 * MIB for p in partial_files(big.cache, TARGET)]
+        useful = [size >= 4 * MIB for size in partial_sizes(big.cache).values()]
         big.forget_requests()
         assert_whole(big, ended(spawn(big)))
         again = [
@@ -138,7 +148,7 @@ def test_two_fetches_at_once_share_one_transfer(big):
 
 def test_a_partial_file_is_continued_by_range_and_proven(big):
     process = spawn(big)
-    wait_until(lambda: any(p.stat().st_size >= 5 * MIB for p in partial_files(big.cache, TARGET)))
+    wait_until(lambda: any(size >= 5 * MIB for size in partial_sizes(big.cache).values()))
     process.kill()
     process.communicate()
     wait_until(big.idle)
@@ -151,11 +161,12 @@ def test_a_partial_file_is_continued_by_range_and_proven(big):
 
 def test_a_spoiled_partial_file_costs_one_more_transfer_and_no_wrong_byte(big):
     process = spawn(big)
-    wait_until(lambda: any(p.stat().st_size >= 5 * MIB for p in partial_files(big.cache, TARGET)))
+    wait_until(lambda: any(size >= 5 * MIB for size in partial_sizes(big.cache).values()))
     process.kill()
     process.communicate()
     wait_until(big.idle)
-    spoiled = max(partial_files(big.cache, TARGET), key=lambda p: p.stat().st_size)
+    sizes = partial_sizes(big.cache)
+    spoiled = max(sizes, key=sizes.__getitem__)
     with spoiled.open("r+b") as stream:
         stream.seek(MIB)
         stream.write(os.urandom(64))
