@@ -10,7 +10,7 @@ from dflashctl.core.findings import Severity
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dflashctl.core.facts import Facts
+    from dflashctl.core.facts import Facts, PortUse
     from dflashctl.core.findings import Finding
 
 ID = "ports"
@@ -20,7 +20,7 @@ SOURCE = "an SGLang whose port is taken loads for a minute before it says so (se
 
 def check(facts: Facts) -> Iterator[Finding]:
     for use in facts.ports:
-        if use.free:
+        if use.free or _is_its_own(facts, use):
             continue
         owner = ""
         if use.owner_pid is not None:
@@ -32,3 +32,12 @@ def check(facts: Facts) -> Iterator[Finding]:
             f"port {use.port} ({use.purpose}) is taken{owner}",
             fix=f"stop its owner, or choose another: {advice}",
         )
+
+
+def _is_its_own(facts: Facts, use: PortUse) -> bool:
+    """Whether the plan's own server holds it; the owner of a container's port may not show here."""
+    server = facts.running
+    if server is None:
+        return False
+    unseen = use.owner_pid is None or not server.pids
+    return use.owner_pid in server.pids or (unseen and use.port == server.port)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from dflashctl.commands.planned import Planned
     from dflashctl.core.facts import Facts
     from dflashctl.core.findings import Finding
+    from dflashctl.core.machine import Machine
     from dflashctl.env import Env
 
 __all__ = ["DoctorOptions", "before_start", "doctor", "judge"]
@@ -82,14 +83,14 @@ def _examine(env: Env, options: DoctorOptions) -> Report:
         facts = _go_deep(env, options, facts)
     results = examine(facts)
     findings = (*_from_plan(facts), *(finding for result in results for finding in result.findings))
-    saved = _save(env, options, facts)
+    saved = _save(env, options, machine)
     saved_machine = options.plan.machine
     outcome, code = outcome_of(findings)
     data = DoctorResult(
         verdict=verdict(facts, findings, saved=saved_machine is not None),
         profile=facts.profile.name if facts.profile else None,
         source=saved_machine,
-        machine=facts.machine,
+        machine=machine,
         gpus=facts.plan.gpus if facts.plan else (),
         fit=facts.fit,
         fit_now=facts.fit_now,
@@ -135,16 +136,18 @@ def _go_deep(env: Env, options: DoctorOptions, facts: Facts) -> Facts:
     return replace(facts, deep=deep)
 
 
-def _save(env: Env, options: DoctorOptions, facts: Facts) -> str | None:
+def _save(env: Env, options: DoctorOptions, machine: Machine) -> str | None:
     if options.save_machine is None:
         return None
-    env.machine.save(facts.machine, env.cwd / options.save_machine)
+    env.machine.save(machine, env.cwd / options.save_machine)
     return options.save_machine
 
 
 def _next_steps(facts: Facts, options: DoctorOptions, *, failed: bool) -> tuple[str, ...]:
     if failed or not options.plan.profile or options.plan.machine is not None:
         return ()
+    if facts.running is not None:
+        return (f"dflashctl status {facts.running.name}",)
     missing = any((w.present_bytes or 0) < (w.wanted_bytes or 0) for w in facts.weights)
     return (f"dflashctl {'fetch' if missing else 'up'} {options.plan.profile}",)
 

@@ -16,6 +16,7 @@ from dflashctl.core.fit_verdict import judge_fit
 from dflashctl.core.known_models import KNOWN_MODELS
 from dflashctl.core.kv_geometry import geometry_of
 from dflashctl.core.profile import EngineName
+from dflashctl.core.running import RunningServer, without_server
 from dflashctl.core.serving import Serving, serving
 from dflashctl.core.weights_lock import difference
 from dflashctl.engines import ENGINES
@@ -66,11 +67,33 @@ def engine_python(env: Env, request: PlanRequest) -> str:
 
 
 def gather(env: Env, request: PlanRequest, machine: Machine) -> Facts:
-    """The facts about `machine`, and with a profile about its plan there; nothing is fetched or started."""
+    """The facts about `machine`, and with a profile about its plan there; nothing is fetched or started.
+
+    A server of that plan that runs already is taken off the machine before it is judged.
+    """
     if not request.profile:
         return Facts(machine=machine)
-    made = planned(env, _to_plan(request, machine), machine=machine)
-    return facts_of(env, made, request)
+    server = _own_server(env, request)
+    judged = without_server(machine, server) if server else machine
+    made = planned(env, _to_plan(request, judged), machine=judged)
+    return replace(facts_of(env, made, request), running=server)
+
+
+def _own_server(env: Env, request: PlanRequest) -> RunningServer | None:
+    """The instance that `up` would start, when it runs already on this machine."""
+    if request.machine is not None:
+        return None
+    known = env.instances.read(request.name or env.profiles.load(request.profile).profile.name)
+    if not known.supervised or known.record is None or known.record.served is None:
+        return None
+    served = known.record.served
+    return RunningServer(
+        name=known.name,
+        phase=known.record.phase.value,
+        url=served.url,
+        port=served.port,
+        pids=env.instances.members(known.name),
+    )
 
 
 def _to_plan(request: PlanRequest, machine: Machine) -> PlanRequest:

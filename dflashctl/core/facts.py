@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from dflashctl.core.machine import Gpu, Link, Machine
     from dflashctl.core.plan import Plan
     from dflashctl.core.profile import Profile
+    from dflashctl.core.running import RunningServer
     from dflashctl.core.serving import Serving
 
 
@@ -39,6 +40,7 @@ class WeightsOnDisk:
 class Facts:
     """`fit` is for GPUs without other users, `fit_now` for what is free at this moment.
 
+    `running` is the plan's own server when it runs already; `machine` is then as it will be without it.
     `release_asked` is True when the engine need not be here (--engine-version). `deep` only after `--deep`. Without a profile everything about the plan is None or empty.
     """
 
@@ -53,6 +55,7 @@ class Facts:
     deep: DeepFacts | None = None
     release_asked: bool = False
     install_hint: str | None = None
+    running: RunningServer | None = None
 
     @property
     def gpus(self) -> tuple[Gpu, ...]:

@@ -16,7 +16,7 @@ from dflashctl.core.instance import InstanceRecord, JournalEvent, Phase, Snapsho
 from dflashctl.edges import log_tail, private_files
 from dflashctl.edges.owned_instance import EVENTS, LOCK, LOG, RECORD, FileOwnedInstance
 from dflashctl.edges.places import state_folder
-from dflashctl.edges.processes import identify, is_alive, is_here
+from dflashctl.edges.processes import identify, is_alive, is_here, session_members
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -64,6 +64,10 @@ class FileInstances:
         if record is not None and supervised and not _is_by_owner(record, owner):
             record = _taken_over(record, owner)
         return Snapshot(name=name, supervised=supervised, record=record, problem=problem, owner_pid=owner)
+
+    def members(self, name: str) -> tuple[int, ...]:
+        record = self.read(name).record
+        return tuple(stat.pid for stat in session_members(record.sessions)) if record else ()
 
     def names(self) -> tuple[str, ...]:
         try:

@@ -68,6 +68,9 @@ class Instances(Protocol):
     def read(self, name: str) -> Snapshot:
         """What is known of that instance, whatever state its files are in."""
 
+    def members(self, name: str) -> tuple[int, ...]:
+        """The pids of all living processes of that instance's server, as far as they show here."""
+
     def names(self) -> tuple[str, ...]:
         """All instances that were ever started here, sorted."""
 

@@ -16,6 +16,7 @@ from dflashctl.core.deep import DeepFacts, PairCopy
 from dflashctl.core.findings import Severity
 from dflashctl.core.options import PlanRequest
 from dflashctl.env import Env
+from tests.fakes.fake_instances import FakeInstances
 from tests.fakes.fake_machine import FakeMachine
 from tests.support.machines import topology
 
@@ -54,7 +55,10 @@ def facts_for(given, home):
         raw_args=tuple(options.pop("raw_args", ())),
         **options,
     )
-    env = Env(environ={"HOME": str(home)}, cwd=home, machine=FakeMachine(machine, taken=taken))
+    parts = {"machine": FakeMachine(machine, taken=taken)}
+    if "running" in given:
+        parts["instances"] = FakeInstances(given["profile"], **given["running"])
+    env = Env(environ={"HOME": str(home)}, cwd=home, **parts)
     facts = gather(env, request, machine)
     if "deep" not in given:
         return facts

@@ -17,6 +17,7 @@ from dflashctl.core.options import PlanRequest
 from dflashctl.core.report import Outcome, envelope
 from dflashctl.env import Env
 from dflashctl.ui.text import show, show_live
+from tests.fakes.fake_instances import FakeInstances
 from tests.fakes.fake_machine import FakeMachine
 from tests.support.machines import TOPOLOGIES, topology
 
@@ -62,6 +63,26 @@ def test_a_good_machine_in_one_glance(tmp_path):
     assert "UUID" not in out
     assert err == "next: dflashctl fetch kimi-k3-b300\n"
     assert (report.outcome, int(report.exit_code)) == (Outcome.OK, 0)
+
+
+def test_a_plans_own_server_is_not_an_occupied_machine(tmp_path):
+    """All GPUs full and the port taken, by the very server that is asked about."""
+    busy = {
+        "gpus[*].memory_free_bytes": 2_000_000_000,
+        "gpus[*].processes": [{"pid": 77, "name": "sglang::scheduler", "memory_bytes": 285_000_000_000}],
+    }
+    machine = topology("8x-b300", busy)
+    name = "kimi-k3-b300"
+    env, _ = env_for(machine, tmp_path, taken={30000: (77, "python3")})
+    env.__dict__["instances"] = FakeInstances(name, phase="ready", port=30000, pids=[76, 77])
+    report = doctor(env, DoctorOptions(plan=PlanRequest(profile=name)))
+    alone, _ = run("8x-b300", tmp_path, profile=name)
+    assert [f.id for f in report.findings if f not in alone.findings] == ["running"]
+    assert report.data.fit == alone.data.fit
+    assert report.data.machine == machine, "what is shown and saved is the machine as it is"
+    assert report.next_steps == (f"dflashctl status {name}",)
+    beside = doctor(env, DoctorOptions(plan=PlanRequest(profile=name, name="another")))
+    assert {f.id for f in errors(beside.findings)} >= {"ports", "gpu_memory"}
 
 
 def test_failures_come_first_with_their_fix(tmp_path):

@@ -131,6 +131,19 @@ def test_the_supervisors_own_session_is_never_the_servers(harness):
     harness.ended()
 
 
+def test_an_instances_members_are_all_its_servers_processes_and_no_others(harness):
+    up = harness.up("--escape")
+    record = harness.reach("ready")
+    wait_for(lambda: len(harness.record().sessions) == 2, "the second session")
+    members = harness.env.instances.members("tiny")
+    assert record.server.pid in members
+    assert set(members) == set(harness.marked()) - {up.pid, guard_of(harness)}
+    harness.stop()
+    harness.ended()
+    assert harness.env.instances.members("tiny") == ()
+    assert harness.env.instances.members("never-started") == ()
+
+
 def test_fault_21_of_two_that_start_at_once_one_wins(harness):
     for _ in range(8):
         first, second = harness.up(), harness.up()

@@ -1,0 +1,37 @@
+"""The plan's own server, when it runs already: what it holds is not counted against the plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dflashctl.core.machine import Gpu, Machine
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunningServer:
+    """`pids` are those of all its processes; `phase` is the instance's phase in words."""
+
+    name: str
+    phase: str
+    url: str
+    port: int
+    pids: tuple[int, ...] = ()
+
+
+def without_server(machine: Machine, server: RunningServer) -> Machine:
+    """The machine as it will be when that server has stopped: its GPU memory is free, its processes are gone."""
+    return replace(machine, gpus=tuple(_without(gpu, frozenset(server.pids)) for gpu in machine.gpus))
+
+
+def _without(gpu: Gpu, pids: frozenset[int]) -> Gpu:
+    freed = sum(p.memory_bytes or 0 for p in gpu.processes if p.pid in pids)
+    if gpu.memory_free_bytes is None:
+        return replace(gpu, processes=tuple(p for p in gpu.processes if p.pid not in pids))
+    most = gpu.memory_total_bytes - (gpu.memory_reserved_bytes or 0)
+    return replace(
+        gpu,
+        memory_free_bytes=min(most, gpu.memory_free_bytes + freed),
+        processes=tuple(p for p in gpu.processes if p.pid not in pids),
+    )
