@@ -13,7 +13,7 @@ from dflashctl.commands.bench_save import existing, read_document, save
 from dflashctl.commands.bench_servers import Variant, profile_name, serving, variants
 from dflashctl.commands.bench_settings import loads, output_limit, setting_of, workload_names
 from dflashctl.commands.bench_verdict import report_of, with_speedups
-from dflashctl.commands.live_server import KEY_VARIABLE, api_key, live_server
+from dflashctl.commands.live_server import KEY_FILE_VARIABLE, KEY_VARIABLE, api_key, live_server
 from dflashctl.core.accept import SIMULATED_ACCEPT_VARIABLE
 from dflashctl.core.bench_options import BenchOptions, Sweep, parse_sweep
 from dflashctl.core.bench_runs import BenchResult, BenchRun
@@ -155,10 +155,13 @@ def _check_speculation(variant: Variant, client: Client) -> None:
 
 def _target(env: Env, options: BenchOptions, client: Client, *, own: bool) -> Target:
     variable = options.api_key_env or KEY_VARIABLE
+    named = bool(env.environ.get(variable))
+    file = None if named else env.environ.get(KEY_FILE_VARIABLE)
     return Target(
         client=client,
         counts=None,
-        key_env=variable if env.environ.get(variable) else None,
+        key_env=variable if named else None,
+        key_file=env.cwd / file if file else None,
         template=template_of(env, options, client),
         flush_cache=own if options.flush_cache is None else options.flush_cache,
     )

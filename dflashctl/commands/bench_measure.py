@@ -34,6 +34,7 @@ from dflashctl.core.progress import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from dflashctl.bench import BenchRequest, LoadResult
     from dflashctl.commands.bench_prompts import Gathered
@@ -58,6 +59,7 @@ class Target:
     client: Client
     counts: CountSource | None
     key_env: str | None
+    key_file: Path | None
     template: ChatTemplate | None
     flush_cache: bool
 
@@ -74,6 +76,7 @@ def load_spec(options: BenchOptions, target: Target, setting: Setting) -> LoadSp
         timeout_s=options.timeout_s,
         processes=min(options.processes, setting.concurrency or options.processes),
         key_env=target.key_env,
+        key_file=target.key_file,
     )
 
 

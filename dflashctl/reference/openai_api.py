@@ -60,7 +60,9 @@ class Completion:
     ) -> None:
         self.stream = fields.flag("stream")
         self._shape = shape
-        self._wants_usage = fields.object("stream_options").flag("include_usage")
+        options = fields.object("stream_options")
+        self._wants_usage = options.flag("include_usage")
+        self._wants_running_usage = options.flag("continuous_usage_stats")
         self._wants_meta = fields.flag("return_meta_info")
         self._wants_spec = fields.flag("return_spec_tokens_details")
         self._count = choices(fields)
@@ -110,7 +112,8 @@ class Completion:
             piece = self._piece(index, [update])
             self._tokens[index] += len(update.token_ids)
             if piece.text or piece.logprobs or piece.finish:
-                yield self._chunk([{"index": index, **self._shape.delta(piece), **_ending(piece.finish)}])
+                chunk = self._chunk([{"index": index, **self._shape.delta(piece), **_ending(piece.finish)}])
+                yield {**chunk, "usage": self._running_usage(index)} if self._wants_running_usage else chunk
         extension = self._extension()
         if extension:
             yield {**self._chunk([]), "sglext": extension}
@@ -140,13 +143,11 @@ class Completion:
     def _usage(self) -> dict[str, Any]:
         """Count each prompt once, however many answers it gets."""
         prompt = sum(len(item.request.prompt_ids) for item in self.batch.sequences[:: self._count])
-        return {
-            "prompt_tokens": prompt,
-            "total_tokens": prompt + sum(self._tokens),
-            "completion_tokens": sum(self._tokens),
-            "prompt_tokens_details": None,
-            "reasoning_tokens": 0,
-        }
+        return _counts(prompt, sum(self._tokens))
+
+    def _running_usage(self, index: int) -> dict[str, Any]:
+        """Count what that choice has so far."""
+        return _counts(len(self.batch.sequences[index].request.prompt_ids), self._tokens[index])
 
     def _extension(self) -> dict[str, Any] | None:
         """Return ``sglext``; an array of figures when there are several choices."""
@@ -154,6 +155,16 @@ class Completion:
         if not self._wants_spec or not any(details):
             return None
         return {"spec_tokens_details": details if len(details) > 1 else details[0]}
+
+
+def _counts(prompt: int, completion: int) -> dict[str, Any]:
+    return {
+        "prompt_tokens": prompt,
+        "total_tokens": prompt + completion,
+        "completion_tokens": completion,
+        "prompt_tokens_details": None,
+        "reasoning_tokens": 0,
+    }
 
 
 def refuse_stream_meta(fields: Fields) -> None:

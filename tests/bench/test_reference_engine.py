@@ -56,6 +56,9 @@ def test_streamed_counts_equal_those_of_generate(engine):
         )
         assert sum(theirs.chunk_tokens) == theirs.completion_tokens
         assert theirs.tokens_first_chunk == 1  # prefill's
+        with_text = len(ours.chunk_tokens)  # an end token alone makes an event there, no content here
+        assert ours.chunk_tokens == theirs.chunk_tokens[:with_text]
+        assert sum(theirs.chunk_tokens[with_text:]) <= 1
     assert [(r.completion_tokens, r.spec.verify_steps) for r in streamed[:3]] == TOKENS_AND_STEPS
     assert summarise(streamed, None).accept_length.mean == pytest.approx(
         sum(turn_accept_length(r.completion_tokens, r.spec) for r in native) / len(native)

@@ -121,6 +121,8 @@ def test_a_key_in_a_file_guards_the_server_and_opens_it_to_our_proofs(tmp_path, 
         up = program.json("up", "tiny-cpu", "--port", port, "-d")
         assert {proof["status"] for proof in up["data"]["proofs"]} == {"pass"}
         assert answers(f"http://127.0.0.1:{port}/v1/models") == 401
+        measured = program.json("bench", "tiny-cpu", "--count", "3", "--no-expect", "-o", "b.json")
+        assert (measured["exit_code"], measured["data"]["runs"][0]["errors"]) == (0, 0)
     finally:
         program.close()
 

@@ -182,6 +182,21 @@ def test_a_chat_stream_ends_with_figures_and_usage_after_the_text(block_8):
     assert all(chunk["usage"] is None for chunk in text)
 
 
+@pytest.mark.parametrize("final", [True, False])
+def test_a_chat_stream_counts_its_tokens_in_every_chunk_when_asked(block_8, final):
+    options = {"continuous_usage_stats": True, "include_usage": final}
+    opening, *text = chat_stream(block_8, stream_options=options, max_tokens=128)
+    assert opening["usage"] is None
+    running = [chunk["usage"]["completion_tokens"] for chunk in text]
+    assert running == sorted(running)
+    assert running[0] == 1  # prefill's
+    assert running[-1] == 52
+    assert all(
+        u["total_tokens"] == u["prompt_tokens"] + u["completion_tokens"] for u in (c["usage"] for c in text)
+    )
+    assert (text[-1]["choices"] == []) is final
+
+
 def test_without_speculation_there_are_no_figures_of_it(block_8):
     found = chat_stream(block_8, return_spec_tokens_details=True, speculation=False)
     assert all("sglext" not in chunk for chunk in found)
