@@ -125,16 +125,18 @@ class Link:
 
     def send(self, data: bytes | memoryview) -> bool:
         """Write what fits; True when all is written. Raises OSError."""
-        view = memoryview(data)
+        view = data
         while view:
             try:
                 written = self.sock.send(view)
             except OSError as problem:
                 if not self.must_wait(problem):
                     raise
-                self.out = view
+                self.out = memoryview(view)
                 return False
-            view = view[written:]
+            if written == len(view):  # nearly always, and at once
+                break
+            view = memoryview(view)[written:]
         self.out = None
         return True
 

@@ -12,6 +12,8 @@ import re
 from itertools import count
 from typing import TYPE_CHECKING, Protocol
 
+from dflashctl.bench.seen import as_object, seen_object
+
 if TYPE_CHECKING:
     from dflashctl.bench.tally import Tally
 
@@ -20,18 +22,9 @@ _CHECK_EVERY = 100
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
 _CONTENT = re.compile(rb'"delta":\{(?:"role":(?:null|"assistant"),)?"content":"[^"]')
 _NUMBER = re.compile(rb"\s*(\d+)")
-_SAYING = (
-    b'"reasoning_content":"',
-    b'"reasoning":"',
-    b'"tool_calls":[',
-    b'"usage":{',
-    b'"sglext"',
-    b'"error"',
-)
 DONE = b"[DONE]"
 COUNT_KEY = b'"completion_tokens":'
 _answers = count()
-_raw_decode = json.JSONDecoder().raw_decode  # json.loads guesses the encoding and looks for spaces first
 
 
 class Reader(Protocol):
@@ -96,8 +89,7 @@ class ChatReader:
             if not self._plain:
                 self._keep(payload)
         elif not (self._scan and self._learn(payload)):
-            if not (self._scan and _is_empty(payload)):
-                self._parsed(at_s, payload)
+            self._parsed(at_s, payload)
         else:
             tally.chunk(at_s)
             self._last = payload
@@ -126,8 +118,8 @@ class ChatReader:
 
     def many(self, at_s: float, body: bytes) -> bool:
         tally = self._tally
-        if not (self._scan and self._plain) or not body.endswith(b"\n\n"):
-            return False
+        if not (self._scan and self._plain) or not body.endswith(b"}\n\n") or b'"content":""' in body:
+            return False  # the first and the last chunks of an answer, with which it cannot come out
         count = len(_CONTENT.findall(body))
         last = body.rfind(b"data: ")
         if (
@@ -181,7 +173,7 @@ class ChatReader:
         if payload == DONE:
             self.done = True
             return
-        found = as_object(payload)
+        found = seen_object(payload)
         if found is None:
             self._tally.fail("protocol", f"event is not a JSON object: {payload[:80]!r}")
             return
@@ -237,31 +229,10 @@ def count_at(payload: bytes, key: int) -> int | None:
         return int(number.group(1)) if number is not None else None
 
 
-def _is_empty(payload: bytes) -> bool:
-    """Whether a chunk says nothing: the one with the role and no text that begins a stream."""
-    return (
-        b'"content":""' in payload
-        and b'"finish_reason":null' in payload
-        and not any(word in payload for word in _SAYING)
-    )
-
-
 def error_text(error: object) -> str:
     """The message of an OpenAI error object, or whatever stands there, cut to 300 characters."""
     message = error.get("message") if isinstance(error, dict) else None
     return str(message or error)[:300]
-
-
-def as_object(payload: bytes) -> dict[str, object] | None:
-    """The JSON object in `payload`, None if it is not one."""
-    try:
-        text = payload.decode()
-        found, end = _raw_decode(text)
-        if end != len(text):
-            found = json.loads(text)
-    except ValueError:
-        return None
-    return found if isinstance(found, dict) else None
 
 
 def first_choice(found: dict[str, object]) -> dict[str, object]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dflashctl.bench.scan import COUNT_KEY, DONE, as_object, count_at, error_text
+from dflashctl.bench.scan import COUNT_KEY, DONE, count_at, error_text
+from dflashctl.bench.seen import as_object
 
 if TYPE_CHECKING:
     from dflashctl.bench.tally import Tally

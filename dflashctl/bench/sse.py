@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 _BOM = b"\xef\xbb\xbf"
+_FIELD = b"data: "
 
 
 class Events:
@@ -23,6 +24,10 @@ class Events:
         """The payloads that became whole, in order; UTF-8 is never cut, since an event is whole."""
         if self._carry:
             body, self._carry = self._carry + body, b""
+        if body.startswith(_FIELD) and body.endswith(b"\n\n") and b"\r" not in body:
+            payloads = body[len(_FIELD) : -2].split(b"\n\ndata: ")
+            if body.count(b"\n") == 2 * len(payloads):  # the common case: whole events of one line each
+                return payloads
         if b"\r" in body:
             body = self._plain_line_ends(body)
         parts = body.split(b"\n\n")

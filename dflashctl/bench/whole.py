@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dflashctl.bench.scan import as_object, error_text, first_choice
+from dflashctl.bench.scan import error_text, first_choice
+from dflashctl.bench.seen import as_object
 
 if TYPE_CHECKING:
     from dflashctl.bench.tally import Tally

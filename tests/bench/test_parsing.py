@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from dflashctl.bench.answer import Answer, read_head
 from dflashctl.bench.dechunk import Chunked, FramingError, Sized, whole_chunks
+from dflashctl.bench.seen import as_object, seen_object
 from dflashctl.bench.sse import Events
 from tests.fakes.mock_sse import Frames, Wish
 
@@ -210,3 +211,50 @@ def test_a_head_that_is_not_http_is_refused():
     for raw in (b"SSH-2.0-x\r\n\r\n", b"HTTP/2 200\r\n\r\n", b"x" * 70000):
         with pytest.raises(FramingError):
             read_head(raw)
+
+
+HEADS_OF_CHUNKS = [
+    b'{"id":"a","object":"chat.completion.chunk","created":1,"model":"m",',
+    b'{"id":"\xc3\xa9","object":"","created":22,"model":"org/name",',
+    b'{"id":"a\\"","object":"x","created":1,"model":"m",',
+    b'{"id":"a","object":"x","created":1,"model":"m","error":{"message":"no"},',
+    b'{"object":"x","id":"a","created":1,"model":"m",',
+    b'{"id":"a","object":"x","created":1.5,"model":"m",',
+    b'{"id":"\xff","object":"x","created":1,"model":"m",',
+    b'{"id":"a","object":"x","created":01,"model":"m",',
+    b"{",
+    b"{{",
+    b'{"id":"a","object":"x","created":1,"model":"m\n",',
+]
+RESTS_OF_CHUNKS = [
+    b'"choices":[]}',
+    b'"choices":[],"usage":{"completion_tokens":2}}',
+    b'"choices":[],"id":"late"}',
+    b'"choices":[{"index":0,"delta":{"content":""}}],"error":{"message":"late"}}',
+    b'"choices":[',
+    b'"choices":[]}}',
+    b'"choices":"' + b"x" * 600 + b'"}',
+]
+
+
+@pytest.mark.parametrize("rest", RESTS_OF_CHUNKS, ids=lambda rest: rest[:40].decode())
+def test_a_chunk_seen_before_reads_as_it_would_anew(rest):
+    """All that follows the four fields before "choices" is the same whoever sent it; any other start is read whole."""
+    for head in [*HEADS_OF_CHUNKS, *reversed(HEADS_OF_CHUNKS)]:
+        anew, found = as_object(head + rest), seen_object(head + rest)
+        own = (
+            {"id", "object", "created", "model"}
+            if b'"id":"late"' not in rest
+            else {"object", "created", "model"}
+        )
+        assert (found is None) is (anew is None)
+        if anew is not None:
+            assert {k: v for k, v in found.items() if k not in own} == {
+                k: v for k, v in anew.items() if k not in own
+            }
+
+
+def test_what_was_seen_is_forgotten_before_it_fills_the_memory():
+    for number in range(2000):
+        payload = HEADS_OF_CHUNKS[0] + b'"choices":[],"usage":{"completion_tokens":%d}}' % number
+        assert seen_object(payload)["usage"] == {"completion_tokens": number}
