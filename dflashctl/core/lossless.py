@@ -37,15 +37,17 @@ class Generation:
 
 @dataclass(frozen=True, kw_only=True)
 class Divergence:
-    """Where two texts part: `margin_nats` is log p(best) - log p(second) of the reference at that token.
+    """Where two texts part, and what the reference thought of it, in log-probabilities at that token.
 
-    `second_best` says whether the other text went on with the reference's second choice.
+    `margin_nats` is best - second; `behind_nats` best - the other text's token, None when that is none of the
+    alternatives told, which go down to best - `told_nats`. Where the other text ended, `behind_nats` is the margin.
     """
 
     at_character: int
     token_index: int | None
     margin_nats: float | None
-    second_best: bool | None
+    behind_nats: float | None
+    told_nats: float | None
     with_speculation: str
     without_speculation: str
 
@@ -101,25 +103,27 @@ def first_divergence(speculative: Generation, reference: Generation) -> Divergen
         return None
     at = _common_prefix(speculative.text, reference.text)
     index = _token_index(speculative, reference, at)
-    margin, second = _margin(speculative, reference, index)
+    odds = _odds(speculative, reference, index)
     return Divergence(
         at_character=at,
         token_index=index,
-        margin_nats=margin,
-        second_best=second,
+        margin_nats=odds.margin_nats,
+        behind_nats=odds.behind_nats,
+        told_nats=odds.told_nats,
         with_speculation=_excerpt(speculative.text, at),
         without_speculation=_excerpt(reference.text, at),
     )
 
 
 def _verdict(divergence: Divergence | None, near_tie_nats: float, *, noisy: bool) -> Verdict:
-    """A known margin decides: a confident divergence is a fault even on an engine that is noisy."""
+    """Known odds decide: a confident divergence is a fault even on an engine that is noisy."""
     if divergence is None:
         return Verdict.EQUAL
-    if divergence.margin_nats is None:
-        return Verdict.NOISE if noisy else Verdict.UNEXPLAINED
-    near = divergence.margin_nats <= near_tie_nats and divergence.second_best is not False
-    return Verdict.NEAR_TIE if near else Verdict.FAULT
+    if divergence.behind_nats is not None:
+        return Verdict.NEAR_TIE if divergence.behind_nats <= near_tie_nats else Verdict.FAULT
+    if divergence.told_nats is not None and divergence.told_nats > near_tie_nats:
+        return Verdict.FAULT  # less likely than all that were told
+    return Verdict.NOISE if noisy else Verdict.UNEXPLAINED
 
 
 def _token_index(speculative: Generation, reference: Generation, at: int) -> int | None:
@@ -138,22 +142,36 @@ def _token_index(speculative: Generation, reference: Generation, at: int) -> int
     return None
 
 
-def _margin(
-    speculative: Generation, reference: Generation, index: int | None
-) -> tuple[float | None, bool | None]:
-    """(log p(best) - log p(second), whether speculation took the second) at the reference's token `index`."""
+@dataclass(frozen=True, kw_only=True)
+class _Odds:
+    margin_nats: float | None = None
+    behind_nats: float | None = None
+    told_nats: float | None = None
+
+
+def _odds(speculative: Generation, reference: Generation, index: int | None) -> _Odds:
+    """What the reference's alternatives at token `index` say about the other text's token there."""
     if index is None or index >= len(reference.tokens) or len(reference.tokens[index].top) < 2:  # noqa: PLR2004
-        return None, None
-    (_, best), (runner_up, second) = reference.tokens[index].top[:2]
-    return best - second, _continues_with(speculative, reference, index, runner_up)
+        return _Odds()
+    told = sorted(reference.tokens[index].top, key=lambda choice: -choice[1])
+    best = told[0][1]
+    margin = best - told[1][1]
+    other = _other_token(speculative, reference, index, tuple(token for token, _ in told))
+    behind = margin if other == b"" else next((best - p for token, p in told if token == other), None)
+    return _Odds(margin_nats=margin, behind_nats=behind, told_nats=best - told[-1][1])
 
 
-def _continues_with(speculative: Generation, reference: Generation, index: int, token: bytes) -> bool | None:
+def _other_token(
+    speculative: Generation, reference: Generation, index: int, told: tuple[bytes, ...]
+) -> bytes | None:
+    """The token that the other text has there: None when it is none of `told`, empty when that text has ended."""
     if index < len(speculative.tokens):
-        return speculative.tokens[index].token == token
+        return speculative.tokens[index].token
     start = sum(len(choice.token) for choice in reference.tokens[:index])
     rest = speculative.text.encode()[start:]
-    return rest.startswith(token) if rest and token else None
+    chosen = reference.tokens[index].token  # not taken there, or the texts would not part
+    fitting = [token for token in told if token and token != chosen and rest.startswith(token)]
+    return max(fitting, key=len, default=None) if rest else b""
 
 
 def _common_prefix(one: str, other: str) -> int:

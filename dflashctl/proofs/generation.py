@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from dflashctl.proofs.client import Client
     from dflashctl.proofs.prompts import Prompt
 
-_ALTERNATIVES = {"logprobs": True, "top_logprobs": 2}
+_TOLD = 20  # the most that may be asked for: a model out of its depth has many near ties at once
+_ALTERNATIVES = {"logprobs": True, "top_logprobs": _TOLD}
 _REFUSED = range(400, 500)
 _ABORTED = "abort"  # how releases before 0.5.18 end a request whose options DFLASH does not take
 

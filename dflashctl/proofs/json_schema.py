@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from dflashctl.core.replies import BadReply, parse_json
-from dflashctl.core.smoke import Passed, ProofFailed
+from dflashctl.core.smoke import Passed, ProofFailed, Skipped
 
 if TYPE_CHECKING:
     from dflashctl.proofs.client import Client
@@ -21,6 +22,11 @@ _SCHEMA = {
     "required": ["name", "age"],
     "additionalProperties": False,
 }
+# Such an object that is not at its end: a model out of its depth goes on with blanks, which grammars allow.
+_MEMBER = r'(?:"name"\s*:\s*"(?:[^"\\]|\\.)*"|"age"\s*:\s*-?\d+)'
+_BEGUN = re.compile(
+    rf'\s*\{{\s*(?:{_MEMBER}\s*(?:,\s*{_MEMBER}\s*)?|(?:{_MEMBER}\s*,\s*)?"name"\s*:\s*"(?:[^"\\]|\\.)*\\?)?'
+)
 _FORMAT = {"type": "json_schema", "json_schema": {"name": "person", "schema": _SCHEMA, "strict": True}}
 
 
@@ -28,8 +34,12 @@ def applies(client: Client) -> str | None:
     return None if client.facts.grammar_backend else "the server has no grammar backend"
 
 
-def run(client: Client) -> Passed:
+def run(client: Client) -> Passed | Skipped:
     completion = client.chat(_QUESTION, response_format=_FORMAT, max_tokens=_TOKENS)
+    if completion.finish_reason == "length" and _BEGUN.fullmatch(completion.text):
+        return Skipped(
+            reason=f"the model never closed its object within {_TOKENS} tokens; what it wrote keeps to the schema"
+        )
     try:
         person = parse_json(completion.text, "the answer")
     except BadReply as error:

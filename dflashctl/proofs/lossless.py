@@ -10,6 +10,7 @@ from dflashctl.proofs.generation import greedy
 from dflashctl.proofs.prompts import losslessness_prompts
 
 if TYPE_CHECKING:
+    from dflashctl.core.lossless import Divergence
     from dflashctl.proofs.client import Client
     from dflashctl.proofs.prompts import Prompt
 
@@ -72,16 +73,21 @@ def evidence(found: PromptVerdict) -> tuple[str, ...]:
     divergence = found.divergence
     if divergence is None:
         return ()
-    margin = "unknown" if divergence.margin_nats is None else f"{divergence.margin_nats:.3f} nats"
-    second = {True: ", the second choice", False: ", not even the second choice", None: ""}[
-        divergence.second_best
-    ]
     where = f"character {divergence.at_character}"
     if divergence.token_index is not None:
         where += f", token {divergence.token_index}"
     return (
-        f"{found.prompt_id}: {found.verdict.value} at {where}, margin {margin}{second}"
+        f"{found.prompt_id}: {found.verdict.value} at {where}, {_odds(divergence)}"
         + (", differs from itself too" if found.noisy else ""),
         f"  with speculation:    {divergence.with_speculation!r}",
         f"  without speculation: {divergence.without_speculation!r}",
     )
+
+
+def _odds(divergence: Divergence) -> str:
+    if divergence.margin_nats is None:
+        return "margin unknown"
+    margin = f"margin {divergence.margin_nats:.3f} nats"
+    if divergence.behind_nats is None:
+        return f"{margin}, with speculation none of the tokens down to {divergence.told_nats or 0.0:.3f} below the best"
+    return f"{margin}, with speculation a token {divergence.behind_nats:.3f} below the best"

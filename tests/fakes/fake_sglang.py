@@ -247,6 +247,7 @@ def handler(server):  # noqa: C901 - one page after the other
 
 class Front(ThreadingHTTPServer):
     daemon_threads = True
+    request_queue_size = 256  # all that a proof sends at once
     allow_reuse_address = True
 
     def handle_error(self, *_args):

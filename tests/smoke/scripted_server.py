@@ -55,8 +55,18 @@ def pieces(text: str) -> list[str]:
     return re.findall(r"\s*\S+\s*$|\s*\S+", text)
 
 
+SCHEMA_ANSWERS = {
+    "schema-ignored": ("Ana, 42", "stop"),
+    "schema-blanks": ("{ " + " \n" * 200, "length"),
+    "schema-endless-name": ('{"age": 7, "name": "Ana' + " la" * 90, "length"),
+    "schema-cut-in-prose": ("{}Sure! Here is a person:" + " \n" * 200, "length"),
+    "schema-other-member": ('{"title": "x"' + " \n" * 200, "length"),
+}
+
+
 class Script(ThreadingHTTPServer):
     daemon_threads = True
+    request_queue_size = 256  # all that a proof sends at once
 
     def __init__(self, fault: str | None = None, **info: object) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
@@ -196,7 +206,8 @@ class _Handler(BaseHTTPRequestHandler):
         if body.get("tools"):
             return self.tool()
         if body.get("response_format"):
-            return ("Ana, 42" if fault == "schema-ignored" else '{"name": "Ana", "age": 42}'), "", "stop", []
+            text, finish = SCHEMA_ANSWERS.get(fault, ('{"name": "Ana", "age": 42}', "stop"))
+            return text, "", finish, []
         return self.stopped(body, *self.thought(body, text))
 
     def spoilt(self, text: str) -> str:

@@ -25,12 +25,22 @@ def told(*tokens: TokenChoice) -> Generation:
 REFERENCE = told(token("The"), token(" cat", " dog", gap=0.1), token(" sat", " ran", gap=4.0))
 
 
+# As SGLang tells a tie: in any order, the chosen one not the first.
+TIED = ((b" dog", -1.9), (b" cat", -1.9), (b" cow", -1.95), (b" cower", -4.0), (b" pig", -5.0))
+MANY = told(token("The"), TokenChoice(token=b" cat", logprob=-1.9, top=TIED), token(" sat"))
+
+
 @pytest.mark.parametrize(
     ("name", "speculative", "reference", "verdict"),
     [
         ("equal", "The cat sat", REFERENCE, Verdict.EQUAL),
         ("second choice of a near tie", "The dog sat", REFERENCE, Verdict.NEAR_TIE),
-        ("near tie, but neither of the two", "The cow sat", REFERENCE, Verdict.FAULT),
+        ("near tie, but neither of the two", "The cow sat", REFERENCE, Verdict.UNEXPLAINED),
+        ("near tie of three, the third", "The cow sat", MANY, Verdict.NEAR_TIE),
+        ("near tie of three, the one listed first", "The dog sat", MANY, Verdict.NEAR_TIE),
+        ("near tie of three, but one far below", "The pig sat", MANY, Verdict.FAULT),
+        ("near tie of three, but none that was told", "The ant sat", MANY, Verdict.FAULT),
+        ("a token that begins like another", "The cower sat", MANY, Verdict.FAULT),
         ("confident", "The cat ran", REFERENCE, Verdict.FAULT),
         ("no margins and no noise", "The dog", Generation(text="The cat"), Verdict.UNEXPLAINED),
         ("cut short where the reference went on surely", "The cat", REFERENCE, Verdict.FAULT),
@@ -56,7 +66,7 @@ def test_tokens_of_both_sides_are_compared_as_tokens():
     found = first_divergence(one, other)
     assert found is not None
     assert (found.at_character, found.token_index) == (2, 0)
-    assert found.second_best is True
+    assert found.behind_nats == pytest.approx(0.05)
 
 
 def test_split_characters_align_by_bytes():
@@ -72,8 +82,8 @@ def test_split_characters_align_by_bytes():
     )
     found = first_divergence(Generation(text="5 €?"), reference)
     assert found is not None
-    assert (found.token_index, found.second_best) == (3, True)
-    assert found.margin_nats == pytest.approx(0.2)
+    assert found.token_index == 3
+    assert (found.margin_nats, found.behind_nats) == (pytest.approx(0.2), pytest.approx(0.2))
 
 
 def test_threshold_is_inclusive_and_can_be_moved():

@@ -49,6 +49,8 @@ FAULTS = [
     ("tool-bad-json", "tool-call", "not JSON"),
     ("tool-unknown", "tool-call", "get_stocks"),
     ("schema-ignored", "json-schema", "not JSON"),
+    ("schema-cut-in-prose", "json-schema", "not JSON"),
+    ("schema-other-member", "json-schema", "not JSON"),
     ("no-grammar", "json-schema", "status 400"),
     ("greedy-only", "sampling", "one and the same text"),
     ("top-p-ignored", "sampling", "only the best token"),
@@ -78,6 +80,14 @@ def test_fault_is_noticed(fault, proof, words, monkeypatch):
         found = outcomes(server.url, only=(proof,))[proof]
     assert found.status is ProofStatus.FAIL, found
     assert words in found.why
+
+
+@pytest.mark.parametrize("model", ["schema-blanks", "schema-endless-name"])
+def test_a_model_that_never_ends_its_object_proves_nothing_about_the_server(model):
+    with serving(model, **EVERYTHING) as server:
+        found = outcomes(server.url, only=("json-schema",))["json-schema"]
+    assert found.status is ProofStatus.SKIPPED
+    assert "never closed its object" in found.why
 
 
 def test_every_proof_has_a_fault_that_it_notices():
