@@ -5,8 +5,10 @@ from __future__ import annotations
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import product
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from dflashctl.commands.instance_profile import instance_profile
 from dflashctl.commands.live_server import LiveServer, live_server
 from dflashctl.commands.second_server import NO_SPECULATION, own_server
 from dflashctl.core.errors import UsageProblem
@@ -35,8 +37,7 @@ def profile_name(env: Env, options: BenchOptions) -> str | None:
     """The profile that the benchmark is about: the one named, else that of the running instance."""
     if options.profile is not None or options.url is not None:
         return options.profile
-    served = live_server(env, options.name, None).served
-    return served.profile if served else None
+    return instance_profile(env, live_server(env, options.name, None))
 
 
 def variants(
@@ -78,7 +79,7 @@ def _baseline(
 
 
 def _own_baseline(profile: str) -> tuple[Variant, ...]:
-    request = PlanRequest(profile=profile, sets=(NO_SPECULATION,), name=f"{profile}-bench")
+    request = PlanRequest(profile=profile, sets=(NO_SPECULATION,), name=f"{PurePath(profile).stem}-bench")
     return (Variant(start=request, speculation=False),)
 
 
@@ -95,7 +96,7 @@ def _started(profile: str, block: int | None, values: tuple[str, ...], sweep: Sw
         profile=profile,
         sets=tuple(f"{path}={value}" for path, value in overrides),
         block_size=block,
-        name=f"{profile}-bench",
+        name=f"{PurePath(profile).stem}-bench",
     )
     return Variant(start=request, overrides=overrides)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from dflashctl.commands.chosen import chosen
@@ -19,15 +20,19 @@ _BEGIN = " loading.resolve | "
 def diagnose(env: Env, what: str | None = None) -> Report:
     """`what` is an instance, a file, or "-" for standard input; exit 0 whether or not a cause is found.
 
-    Of an instance's log only the last start counts: earlier ones failed for reasons of their own.
+    Of an instance's log the last start counts, and when that shows nothing, the starts before it since `up`: why was
+    it restarted? What was before the last `up` failed for reasons of its own.
     """
-    source, lines = _lines(env, what)
-    found = first_cause(lines)
+    source, lives = _lives(env, what)
+    causes = ((back, first_cause(lines)) for back, lines in enumerate(reversed(lives)))
+    back, found = next((pair for pair in causes if pair[1] is not None), (0, None))
+    read = sum(len(lines) for lines in lives[-1 - back :])
     if found is None:
-        return Report(command="diagnose", data=DiagnosisView(source=source, lines_read=len(lines)))
+        return Report(command="diagnose", data=DiagnosisView(source=source, lines_read=read))
     view = DiagnosisView(
         source=source,
-        lines_read=len(lines),
+        lines_read=read,
+        restarts_since=back,
         id=found.id,
         cause=found.cause,
         fix=found.fix,
@@ -37,20 +42,21 @@ def diagnose(env: Env, what: str | None = None) -> Report:
     return Report(command="diagnose", data=view, findings=(found.finding(),))
 
 
-def _lines(env: Env, what: str | None) -> tuple[str, tuple[str, ...]]:
+def _lives(env: Env, what: str | None) -> tuple[str, list[tuple[str, ...]]]:
+    """The source's name and its lines by start, the last start last."""
     if what is not None and (what == "-" or "/" in what or what not in env.instances.names()):
-        return what, read_log(what)
+        return what, [read_log(what)]
     name = chosen(env, what)
     if name is None or not env.instances.log_files(name):
         raise NotRunning(
             "there is no log to explain" if name is None else f"{name!r} has no log", hint="dflashctl status"
         )
-    return name, _last_life(env.instances.log_tail(name))
+    attempts = [event.attempt for event in env.instances.events(name) if event.attempt is not None]
+    return name, _by_start(env.instances.log_tail(name))[-(attempts[-1] if attempts else 1) :]
 
 
-def _last_life(lines: tuple[str, ...]) -> tuple[str, ...]:
-    """From the last line that begins a start: the first of a run of lines stamped with its first step."""
-    for number in range(len(lines) - 1, 0, -1):
-        if _BEGIN in lines[number] and _BEGIN not in lines[number - 1]:
-            return lines[number:]
-    return lines
+def _by_start(lines: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """Cut before each line that begins a start: the first of a run of lines stamped with its first step."""
+    begins = [n for n in range(1, len(lines)) if _BEGIN in lines[n] and _BEGIN not in lines[n - 1]]
+    edges = [0, *begins, len(lines)]
+    return [lines[a:b] for a, b in pairwise(edges)]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from dflashctl.commands.instance_profile import instance_profile
 from dflashctl.commands.live_server import LiveServer, live_server
 from dflashctl.core.errors import CheckFailed, ExitCode, UsageProblem
 from dflashctl.core.options import PlanRequest
@@ -26,13 +28,15 @@ def without_speculation(env: Env, server: LiveServer, profile: str | None) -> It
 
     UsageProblem when no profile is known, CheckFailed when it does not come up beside the first one.
     """
-    known = profile or (server.served.profile if server.served else None)
+    known = profile or instance_profile(env, server)
     if known is None:
         raise UsageProblem(
             "a server without speculation needs a profile",
             hint="name an instance, or add --profile; smoke also takes --against URL",
         )
-    request = PlanRequest(profile=known, sets=(NO_SPECULATION,), name=f"{server.name or known}-no-spec")
+    request = PlanRequest(
+        profile=known, sets=(NO_SPECULATION,), name=f"{server.name or PurePath(known).stem}-no-spec"
+    )
     with own_server(env, request) as own:
         yield own
 

@@ -48,7 +48,9 @@ class FileInstances:
         os.set_inheritable(descriptor, False)  # noqa: FBT003 - no keyword in os
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         _sign(descriptor, str(self._path(name)))
-        return self._owned(name, folder, descriptor)
+        owned = self._owned(name, folder, descriptor)
+        owned.unclean = False  # the record is that of the owner who hands over
+        return owned
 
     def read(self, name: str) -> Snapshot:
         try:

@@ -13,6 +13,7 @@ from dflashctl.core.plan_file import dump_plan
 from dflashctl.core.supervise_result import SuperviseResult
 from dflashctl.core.verdict import failure_finding
 from dflashctl.supervise.journal import progress_of
+from dflashctl.supervise.sweep import sweep_previous
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,6 +36,7 @@ def start_detached(
     """
     held = owned if owned is not None else env.instances.own(plan.name)
     with held:
+        sweep_previous(held)
         plan_file = held.write("plan.json", dump_plan(plan))
         log = held.log_path
         process = _spawn(plan_file, env, held.lock_descriptor(), str(log.with_name("supervisor.log")))

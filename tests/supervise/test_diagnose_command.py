@@ -9,9 +9,11 @@ import pytest
 from dflashctl.commands import down as down_module
 from dflashctl.commands.diagnose import diagnose
 from dflashctl.commands.down import down
+from dflashctl.commands.status import status
 from dflashctl.core.errors import NotRunning, UsageProblem
 from dflashctl.core.machine import Gpu, GpuProcess, Machine
 from dflashctl.env import Env
+from dflashctl.ui.text import show
 from tests.supervise.test_faults_start import NCCL, OOM
 
 LOGS = Path(__file__).parents[1] / "signatures/logs"
@@ -44,6 +46,29 @@ def test_an_instance_is_explained_by_its_last_start_only(harness):
     harness.up()
     harness.reach("ready")
     assert diagnose(harness.env, "tiny").data.cause is None
+    harness.stop()
+    harness.ended()
+
+
+def test_why_a_server_that_is_ready_again_was_restarted(harness):
+    once = harness.folder / "died"
+    harness.up(
+        "--die-at", "load_target", "--die-text", NCCL, "--die-unless", str(once), timing={"restarts": 3}
+    )
+    harness.reach("ready")
+    report = diagnose(harness.env, "tiny")
+    assert (report.data.id, report.data.restarts_since) == ("nccl_failed", 1)
+    out = io.StringIO()
+    show(report, out=out, err=io.StringIO())
+    assert "tiny was restarted once since then" in out.getvalue()
+    out = io.StringIO()
+    show(status(harness.env, "tiny"), out=out, err=io.StringIO())
+    assert "last exit  nccl_failed (" in out.getvalue()
+    harness.stop()
+    harness.ended()
+    harness.up()
+    harness.reach("ready")
+    assert diagnose(harness.env, "tiny").data.cause is None, "what was before the last up is over"
     harness.stop()
     harness.ended()
 

@@ -17,6 +17,7 @@ from dflashctl.core.errors import Busy, StateError
 from dflashctl.core.instance import Phase
 from dflashctl.edges import processes
 from dflashctl.edges.instances import FileInstances
+from dflashctl.supervise import start_detached
 from tests.supervise.harness import alive, command_lines, parent, wait_for
 
 
@@ -117,6 +118,17 @@ def test_fault_20_also_when_the_supervisor_is_killed(harness):
     up.kill()
     up.wait()
     harness.nothing_left(1.0)
+
+
+def test_a_lock_that_was_handed_over_is_no_unclean_end(harness):
+    """The record that the detached supervisor finds is that of the command which started it."""
+    for _ in range(2):
+        with harness.env.instances.own("tiny") as owned:
+            owned.enter(Phase.VERIFYING, "the plan")
+            start_detached(harness.plan(), harness.env, owned=owned)
+        assert harness.record().phase is Phase.READY
+        assert down(harness.env, "tiny").exit_code == 0
+    assert "unclean_end" not in harness.kinds()
 
 
 def test_the_supervisors_own_session_is_never_the_servers(harness):

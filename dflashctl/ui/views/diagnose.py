@@ -23,6 +23,11 @@ def render(report: Report) -> list[RenderableType]:
     if found.cause is None:
         return [f"no failure found in {found.source} ({found.lines_read} lines read)"]
     lines: list[RenderableType] = [Text.assemble(("cause: ", "error"), found.cause)]
+    if found.restarts_since:
+        times = "once" if found.restarts_since == 1 else f"{found.restarts_since} times"
+        lines.append(
+            Text(f"{found.source} was restarted {times} since then, and its log shows no failure after it")
+        )
     lines += [f"  {line}" for line in found.evidence]
     if found.fix:
         lines.append(Text.assemble(("fix:   ", "hint"), found.fix))

@@ -14,6 +14,7 @@ from dflashctl.ui.progress_line import elapsed_text
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from dflashctl.core.instance import LastExit
     from dflashctl.core.metrics_text import LiveFigures
     from dflashctl.core.report import Report
 
@@ -85,11 +86,19 @@ def _rows(one: InstanceStatus) -> list[tuple[str, str | Text]]:
         rows.append(("plan", changed if one.drift else "as it would be made now"))
     if one.live:
         rows.append(("live", _live(one.live)))
-    if one.last_exit and not one.running:
-        rows.append(("last exit", one.last_exit.kind or str(one.last_exit.status)))
+    if one.last_exit:
+        rows.append(("last exit", _exit(one.last_exit)))
     if one.log:
         rows.append(("log", one.log))
     return rows
+
+
+def _exit(last: LastExit) -> str:
+    """The kind when it is known, and how the process ended."""
+    ended = None if last.status is None else f"exit status {last.status}"
+    if last.signal is not None:
+        ended = f"killed by signal {last.signal}"
+    return " ".join(word for word in (last.kind, f"({ended})" if last.kind and ended else ended) if word)
 
 
 def _live(live: LiveFigures) -> str:
