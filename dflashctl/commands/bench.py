@@ -56,11 +56,10 @@ def bench(env: Env, options: BenchOptions) -> Report:
     """All runs asked for: exit 1 below a floor, a published figure or an earlier result; 3 when nothing is up."""
     sweep = parse_sweep(options.sweep)
     against = _against(env, options)
-    profile = _profile(env, options)
+    word = profile_name(env, options)
+    profile = env.profiles.load(word).profile if word is not None else None
     session = _open(env, options)
-    for variant in variants(
-        options, sweep, profile.name if profile else None, switchable=_switchable(env, options)
-    ):
+    for variant in variants(options, sweep, word, switchable=_switchable(env, options)):
         with serving(env, options, variant) as server:
             _measure_server(env, options, sweep, variant, server, profile, session)
     session.runs[:] = with_speedups(session.runs)
@@ -85,11 +84,6 @@ def _open(env: Env, options: BenchOptions) -> _Session:
 def _against(env: Env, options: BenchOptions) -> RunFile | None:
     path = options.gates.against
     return None if path is None else read_run_file(read_document(env.cwd / path), path)
-
-
-def _profile(env: Env, options: BenchOptions) -> Profile | None:
-    name = profile_name(env, options)
-    return env.profiles.load(name).profile if name is not None else None
 
 
 def _switchable(env: Env, options: BenchOptions) -> bool:

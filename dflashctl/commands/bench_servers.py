@@ -34,7 +34,7 @@ class Variant:
 
 
 def profile_name(env: Env, options: BenchOptions) -> str | None:
-    """The profile that the benchmark is about: the one named, else that of the running instance."""
+    """What loads the profile that the benchmark is about: the one named, else that of the running instance."""
     if options.profile is not None or options.url is not None:
         return options.profile
     return instance_profile(env, live_server(env, options.name, None))

@@ -109,7 +109,7 @@ def _lagging(health: ClientHealth, reference_ms: float | None, share: float, nam
     return Finding(
         id="client_lag",
         severity=Severity.ERROR,
-        summary=f"the load generator's loop lagged {lag:.2f} ms at p99, against a {name} of {reference_ms:.2f} ms",
+        summary=f"the load generator's loop lagged {lag:.2f} ms at p99, beside a median {name} of {reference_ms:.2f} ms",
         detail=f"at most {share:.0%} of it may be the client's (p50 {health.loop_lag_ms_p50:.2f} ms, "
         f"largest {health.loop_lag_ms_max:.1f} ms)",
         fix="give it more processes (--processes), or a core of its own",

@@ -12,6 +12,8 @@ import pytest
 
 from tests.support.program import INTERRUPT, TERMINATE, Program, answers, free_port, processes_with, wait_for
 
+ROOT = Path(__file__).resolve().parents[2]
+
 
 @pytest.fixture
 def program(tmp_path):
@@ -90,7 +92,7 @@ def test_what_runs_is_what_the_dry_run_printed(program, port):
 
 
 def test_status_tells_when_the_profile_has_changed_since(program, port, tmp_path):
-    text = (Path(__file__).resolve().parents[2] / "profiles" / "tiny-cpu.yaml").read_text()
+    text = (ROOT / "profiles/tiny-cpu.yaml").read_text()
     mine = tmp_path / "mine.yaml"
     mine.write_text(text)
     assert program.json("up", "mine.yaml", "--port", port, "-d")["exit_code"] == 0
@@ -101,6 +103,22 @@ def test_status_tells_when_the_profile_has_changed_since(program, port, tmp_path
     assert program.json("status", "mine")["data"]["drift"] is True
     mine.unlink()
     assert program.json("status", "mine")["data"]["drift"] is True
+
+
+def test_an_instance_of_a_profile_file_is_measured_and_compared_like_any_other(program, tmp_path, port):
+    """The file lies where no search finds it by name, and has a port of its own."""
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    mine = folder / "mine.yaml"
+    mine.write_text((ROOT / "profiles/tiny-cpu.yaml").read_text())
+    assert program.json("up", str(mine), "--port", port, "-d")["exit_code"] == 0
+    measured = program.json("bench", "mine", "--count", "2", "--no-expect", "-o", "a.json")
+    assert (measured["exit_code"], measured["data"]["runs"][0]["errors"]) == (0, 0)
+    lossless = program.json("smoke", "mine", "--only", "lossless", "--against-no-spec")
+    assert [proof["status"] for proof in lossless["data"]["proofs"]] == ["pass"]
+    sweep = ("--sweep", "block_size=4", "--no-baseline", "--count", "2", "--no-expect", "-o", "b.json")
+    swept = program.json("bench", "--profile", str(mine), *sweep)
+    assert (swept["exit_code"], swept["data"]["runs"][0]["block_size"]) == (0, 4)
 
 
 def test_two_instances_live_side_by_side(program):
