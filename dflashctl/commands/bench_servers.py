@@ -37,7 +37,10 @@ def profile_name(env: Env, options: BenchOptions) -> str | None:
     """What loads the profile that the benchmark is about: the one named, else that of the running instance."""
     if options.profile is not None or options.url is not None:
         return options.profile
-    return instance_profile(env, live_server(env, options.name, None))
+    server = live_server(env, options.name, None)
+    if server.name is None or server.served is None:
+        return None
+    return instance_profile(env, server.name, server.served.profile)
 
 
 def variants(

@@ -51,7 +51,7 @@ def _only_plan(env: Env, loaded: LoadedProfile, gathered: Gathered) -> Report:
         findings=findings,
         outcome=Outcome.FAILED if refused else Outcome.OK,
         exit_code=ExitCode.PERMANENT if refused else ExitCode.OK,
-        next_steps=() if refused or not plan.wanted_bytes else (f"dflashctl fetch {loaded.profile.name}",),
+        next_steps=() if refused or not plan.wanted_bytes else (f"dflashctl fetch {loaded.file.word}",),
     )
 
 
@@ -66,7 +66,7 @@ def _carried_out(
         if options.verify or options.repair:
             models = prove(env, models, tally, everything=True)
         if options.verify and not options.repair:
-            refuse_bad(models, loaded.profile.name)
+            refuse_bad(models, loaded.file.word, gathered.lock_path)
         if options.repair:
             models = set_aside_bad(env, models, tally)
         if any(m.wanted for m in models):
@@ -75,7 +75,7 @@ def _carried_out(
             )
         else:
             models = prove(env, models, tally)
-        refuse_bad(models, loaded.profile.name)
+        refuse_bad(models, loaded.file.word, gathered.lock_path)
         lock = write_lock(env, loaded, gathered, models)
     except DflashError as error:
         data = _data(loaded, gathered, models, tally, None, plan=plan)

@@ -1,4 +1,4 @@
-"""The profile of an instance that runs: by name where that still means the same file, else the file itself."""
+"""The profile of an instance: by name where that still means the same file, else the file itself."""
 
 from __future__ import annotations
 
@@ -8,20 +8,16 @@ from dflashctl.core.errors import DflashError
 from dflashctl.core.started_from import FILE, parse
 
 if TYPE_CHECKING:
-    from dflashctl.commands.live_server import LiveServer
     from dflashctl.env import Env
 
 
-def instance_profile(env: Env, server: LiveServer) -> str | None:
-    """A name or an absolute path that loads the profile; None for a server that is no instance of ours."""
-    if server.served is None or server.name is None:
-        return None
-    name = server.served.profile
-    started = parse(env.instances.read_text(server.name, FILE) or "")
+def instance_profile(env: Env, instance: str, profile: str) -> str:
+    """What loads the profile named `profile` that `instance` was started from: its name or an absolute path."""
+    started = parse(env.instances.read_text(instance, FILE) or "")
     if started is None:
-        return name
+        return profile
     try:
-        same = str(env.profiles.find(name).path.absolute()) == started.profile_path
+        same = str(env.profiles.find(profile).path.absolute()) == started.profile_path
     except DflashError:
         same = False
-    return name if same else started.profile_path
+    return profile if same else started.profile_path

@@ -28,7 +28,9 @@ def without_speculation(env: Env, server: LiveServer, profile: str | None) -> It
 
     UsageProblem when no profile is known, CheckFailed when it does not come up beside the first one.
     """
-    known = profile or instance_profile(env, server)
+    known = profile
+    if known is None and server.name is not None and server.served is not None:
+        known = instance_profile(env, server.name, server.served.profile)
     if known is None:
         raise UsageProblem(
             "a server without speculation needs a profile",

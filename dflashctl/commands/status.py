@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dflashctl.commands.drift import fingerprint_now
+from dflashctl.commands.instance_profile import instance_profile
 from dflashctl.core.errors import ExitCode
 from dflashctl.core.instance import Phase
 from dflashctl.core.metrics_text import live_figures
@@ -30,8 +31,8 @@ def status(env: Env, name: str | None = None, *, live: bool = True) -> Report:
     names = (name,) if name is not None else env.instances.names()
     views = tuple(_view(env, n, live=live) for n in names)
     if len(views) == 1:
-        return _report(views[0], running=views[0].running, only=views[0])
-    return _report(StatusList(instances=views), running=any(v.running for v in views), only=None)
+        return _report(env, views[0], running=views[0].running, only=views[0])
+    return _report(env, StatusList(instances=views), running=any(v.running for v in views), only=None)
 
 
 def watch(env: Env, name: str | None = None) -> Iterator[Report]:
@@ -66,10 +67,12 @@ def _live(env: Env, snapshot: Snapshot) -> LiveFigures | None:
     return live_figures(page.decode("utf-8", "replace")) if page is not None else None
 
 
-def _report(data: InstanceStatus | StatusList, *, running: bool, only: InstanceStatus | None) -> Report:
+def _report(
+    env: Env, data: InstanceStatus | StatusList, *, running: bool, only: InstanceStatus | None
+) -> Report:
     steps: tuple[str, ...] = ()
     if not running:
-        steps = (f"dflashctl up {only.profile or only.name}",) if only else ("dflashctl up PROFILE",)
+        steps = (f"dflashctl up {_again(env, only)}" if only else "dflashctl up PROFILE",)
     return Report(
         command="status",
         data=data,
@@ -77,3 +80,10 @@ def _report(data: InstanceStatus | StatusList, *, running: bool, only: InstanceS
         exit_code=ExitCode.OK if running else ExitCode.NOT_RUNNING,
         next_steps=steps,
     )
+
+
+def _again(env: Env, one: InstanceStatus) -> str:
+    """The arguments of `up` that mean this instance."""
+    profile = one.profile or one.name
+    known = instance_profile(env, one.name, profile)
+    return known if one.name == profile else f"{known} --name {one.name}"

@@ -110,8 +110,8 @@ def prove(
     return tuple(_with(m, proven) for m in models)
 
 
-def refuse_bad(models: tuple[ModelPlan, ...], profile: str) -> None:
-    """CheckFailed that names every bad file, what is wrong with it and what to do."""
+def refuse_bad(models: tuple[ModelPlan, ...], profile: str, lock: Path | None) -> None:
+    """CheckFailed that names every bad file, what is wrong with it and what to do; `lock` is the file that says so."""
     bad = [(m, r) for m in models for r in m.files if r.status in BAD or (not m.writable and not r.usable)]
     if not bad:
         return
@@ -120,11 +120,15 @@ def refuse_bad(models: tuple[ModelPlan, ...], profile: str) -> None:
     raise CheckFailed(
         f"{len(bad)} {'file does' if len(bad) == 1 else 'files do'} not verify: {bad[0][1].file.path}"
         f" ({bad[0][1].status.value.replace('_', ' ')})",
-        hint="replace the named files: a local folder is never written to"
-        if local
-        else f"dflashctl fetch {profile} --repair",
+        hint=_by_hand(lock, profile) if local else f"dflashctl fetch {profile} --repair",
         detail=listed,
     )
+
+
+def _by_hand(lock: Path | None, profile: str) -> str:
+    """A local folder is never written to, and only its owner knows whether it was changed on purpose."""
+    anew = f"; if they were changed on purpose: rm {lock}, then dflashctl fetch {profile}" if lock else ""
+    return f"put the recorded files back{anew}"
 
 
 def _round(env: Env, models: tuple[ModelPlan, ...], errand: Errand, meter: Meter) -> tuple[ModelPlan, ...]:

@@ -52,7 +52,7 @@ def gather(env: Env, loaded: LoadedProfile, wishes: Wishes) -> Gathered:
         entry = _fitting(loaded, role, ref, found, wishes)
         source = find_source(env, loaded, role, ref, entry, wishes)
         model, config, more = _model(env, source, wishes)
-        _agree_to_code(role, model, _entry(lock, role), wishes, loaded.profile.name)
+        _agree_to_code(role, model, _entry(lock, role), wishes, loaded.file.word)
         models.append(model)
         configs.append(config)
         findings += more
@@ -111,7 +111,7 @@ def _fitting(
         return None
     raise Permanent(
         f"the lock {str(found[0])!r} does not fit the profile: {problem}",
-        hint=f"dflashctl fetch {loaded.profile.name}",
+        hint=f"dflashctl fetch {loaded.file.word}",
     )
 
 

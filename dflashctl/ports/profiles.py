@@ -14,12 +14,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ProfileFile:
-    """A profile that exists: `origin` is "here", "user" or "shipped"; `shadows` are same-named ones behind it."""
+    """A profile that exists: `origin` is "here", "user" or "shipped", "file" for one that was named by its path.
+
+    `shadows` are same-named ones behind it.
+    """
 
     name: str
     path: Path
     origin: str
     shadows: tuple[Path, ...] = ()
+
+    @property
+    def word(self) -> str:
+        """What names it on a command line."""
+        return str(self.path) if self.origin == "file" else self.name
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -119,6 +119,8 @@ def test_an_instance_of_a_profile_file_is_measured_and_compared_like_any_other(p
     sweep = ("--sweep", "block_size=4", "--no-baseline", "--count", "2", "--no-expect", "-o", "b.json")
     swept = program.json("bench", "--profile", str(mine), *sweep)
     assert (swept["exit_code"], swept["data"]["runs"][0]["block_size"]) == (0, 4)
+    assert program.json("down", "mine")["exit_code"] == 0
+    assert program.json("status", "mine")["next_steps"] == [f"dflashctl up {mine}"]
 
 
 def test_two_instances_live_side_by_side(program):
