@@ -72,9 +72,10 @@ def _require_up(report: Report, name: str) -> None:
 
 
 def _free_port(env: Env, request: PlanRequest) -> int:
-    """The first port from the profile's on at which nothing answers."""
-    first = env.profiles.load(request.profile).profile.server.port
+    """The first port from the profile's on at which a server could listen."""
+    server = env.profiles.load(request.profile).profile.server
+    host, first = server.host, server.port
     for port in range(first, first + _PORTS_TRIED):
-        if env.web.request("GET", f"http://127.0.0.1:{port}/health", timeout_s=2.0).status == 0:
+        if env.machine.port_use(host, port, "HTTP").free:
             return port
     raise CheckFailed(f"no free port from {first} to {first + _PORTS_TRIED - 1}")
