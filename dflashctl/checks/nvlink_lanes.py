@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dflashctl.core.assumed import kind_of
 from dflashctl.core.check import error_or, found, gpus_named, ranges
+from dflashctl.core.findings import Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,9 +23,16 @@ SOURCE = (
 
 
 def check(facts: Facts) -> Iterator[Finding]:
-    """On boards with a fabric every lane belongs up; a PCIe board may have none, or a bridge's few."""
+    """On boards with a fabric every lane belongs up; a PCIe board may have none, or a bridge's few.
+
+    One GPU of such a board in a virtual machine of its own is a partition without links (Fabric Manager user guide,
+    shared NVSwitch model): nothing is wrong with it.
+    """
     weak = [gpu for gpu in facts.gpus if _missing(gpu, facts.gpus) > 0]
     if not weak:
+        return
+    if len(facts.machine.gpus) == 1 and not weak[0].nvlinks_active:
+        yield found(ID, Severity.NOTE, f"{gpus_named(weak)}: no NVLink lane is up, and one GPU needs none")
         return
     together = facts.ranks > 1
     yield found(
