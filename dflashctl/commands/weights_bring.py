@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from dflashctl.env import Env
     from dflashctl.ports.weight_store import Hasher
 
+# What a file that was replaced on purpose looks like; the other kinds are no weights at all.
+_CHANGED = frozenset({FileStatus.WRONG_SIZE, FileStatus.WRONG_CONTENT})
+
 
 @dataclass(kw_only=True)
 class Tally:
@@ -120,15 +123,17 @@ def refuse_bad(models: tuple[ModelPlan, ...], profile: str, lock: Path | None) -
     raise CheckFailed(
         f"{len(bad)} {'file does' if len(bad) == 1 else 'files do'} not verify: {bad[0][1].file.path}"
         f" ({bad[0][1].status.value.replace('_', ' ')})",
-        hint=_by_hand(lock, profile) if local else f"dflashctl fetch {profile} --repair",
+        hint=_by_hand(bad, lock, profile) if local else f"dflashctl fetch {profile} --repair",
         detail=listed,
     )
 
 
-def _by_hand(lock: Path | None, profile: str) -> str:
-    """A local folder is never written to, and only its owner knows whether it was changed on purpose."""
-    anew = f"; if they were changed on purpose: rm {lock}, then dflashctl fetch {profile}" if lock else ""
-    return f"put the recorded files back{anew}"
+def _by_hand(bad: list[tuple[ModelPlan, FileReport]], lock: Path | None, profile: str) -> str:
+    """Only its owner knows whether a local folder was changed on purpose."""
+    advice = "put the recorded files back: a local folder is never written to"
+    if lock is None or any(report.status not in _CHANGED for _, report in bad):
+        return advice
+    return f"{advice}; if they were changed on purpose: rm {lock}, then dflashctl fetch {profile}"
 
 
 def _round(env: Env, models: tuple[ModelPlan, ...], errand: Errand, meter: Meter) -> tuple[ModelPlan, ...]:
