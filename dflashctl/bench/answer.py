@@ -15,7 +15,6 @@ _HEAD_LIMIT = 65536
 _OK = 200
 _MANY_BYTES = 1000
 _LINE_FEED = 10
-_LAST_CHUNK = b"0\r\n\r\n"
 _HEADS_KEPT = 256
 
 
@@ -134,10 +133,7 @@ class Answer:
             data = data[cut:]
             if not self._many(at_s, body):
                 self._read_events(at_s, body)
-        if data == _LAST_CHUNK and framing.between and self._events.between:
-            framing.done = self.whole = True
-            self._aligned = False
-        elif data:
+        if data:
             self._feed(at_s, data)
 
     def _read_events(self, at_s: float, body: bytes) -> None:

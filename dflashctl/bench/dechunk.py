@@ -4,6 +4,7 @@ from __future__ import annotations
 
 _LINE_LIMIT = 4096
 _KNOWN_SIZES = 65536
+_LAST = b"0\r\n\r\n"
 
 
 class _Sizes(dict[bytes, int]):
@@ -56,6 +57,9 @@ class Chunked:
 
     def feed(self, data: bytes) -> bytes:
         """The body bytes in `data`; raises FramingError."""
+        if data == _LAST and self.between:  # how most bodies end
+            self.done = True
+            return b""
         if self._carry:
             data, self._carry = self._carry + data, b""
         pieces: list[bytes] = []

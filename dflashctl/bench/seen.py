@@ -30,7 +30,8 @@ def as_object(payload: bytes) -> dict[str, object] | None:
 def seen_object(payload: bytes) -> dict[str, object] | None:
     """As `as_object`, but only from "choices" on: id, object, created and model may be those of an earlier chunk.
 
-    Sound since these four are matched whole, so that what follows are members of the same object whatever they say. The result is shared: read it only.
+    Sound since these four are matched whole, so that what follows are members of the same object whatever they say.
+    The result is shared: read it only.
     """
     head = _HEAD.match(payload)
     if head is None or len(payload) - head.end() > _LONGEST_BYTES:

@@ -13,12 +13,13 @@ from dflashctl.commands.bench_save import existing, read_document, save
 from dflashctl.commands.bench_servers import Variant, profile_name, serving, variants
 from dflashctl.commands.bench_settings import loads, output_limit, setting_of, workload_names
 from dflashctl.commands.bench_verdict import report_of, with_speedups
-from dflashctl.commands.live_server import KEY_FILE_VARIABLE, KEY_VARIABLE, api_key, live_server
+from dflashctl.commands.live_server import api_key, live_server
 from dflashctl.core.accept import SIMULATED_ACCEPT_VARIABLE
 from dflashctl.core.bench_options import BenchOptions, Sweep, parse_sweep
 from dflashctl.core.bench_runs import BenchResult, BenchRun
 from dflashctl.core.errors import CheckFailed, DflashError, UsageProblem
 from dflashctl.core.expectations import expectations
+from dflashctl.core.exposure import KEY_FILE_VARIABLE, KEY_VARIABLE
 from dflashctl.core.run_view import RunFile, read_run_file
 from dflashctl.proofs.runner import ProofSettings, connect
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
-from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from dflashctl.commands.instance_profile import instance_profile
+from dflashctl.commands.instance_profile import server_profile
 from dflashctl.commands.live_server import LiveServer, live_server
 from dflashctl.commands.second_server import NO_SPECULATION, own_server
 from dflashctl.core.errors import UsageProblem
@@ -37,10 +36,7 @@ def profile_name(env: Env, options: BenchOptions) -> str | None:
     """What loads the profile that the benchmark is about: the one named, else that of the running instance."""
     if options.profile is not None or options.url is not None:
         return options.profile
-    server = live_server(env, options.name, None)
-    if server.name is None or server.served is None:
-        return None
-    return instance_profile(env, server.name, server.served.profile)
+    return server_profile(env, live_server(env, options.name, None))
 
 
 def variants(
@@ -82,7 +78,7 @@ def _baseline(
 
 
 def _own_baseline(profile: str) -> tuple[Variant, ...]:
-    request = PlanRequest(profile=profile, sets=(NO_SPECULATION,), name=f"{PurePath(profile).stem}-bench")
+    request = PlanRequest(profile=profile, sets=(NO_SPECULATION,))
     return (Variant(start=request, speculation=False),)
 
 
@@ -99,7 +95,6 @@ def _started(profile: str, block: int | None, values: tuple[str, ...], sweep: Sw
         profile=profile,
         sets=tuple(f"{path}={value}" for path, value in overrides),
         block_size=block,
-        name=f"{PurePath(profile).stem}-bench",
     )
     return Variant(start=request, overrides=overrides)
 
@@ -110,5 +105,6 @@ def serving(env: Env, options: BenchOptions, variant: Variant) -> Iterator[LiveS
     if variant.start is None:
         yield live_server(env, options.name, options.url)
         return
-    with own_server(env, variant.start) as server:
+    name = f"{env.profiles.find(variant.start.profile).name}-bench"
+    with own_server(env, replace(variant.start, name=name)) as server:
         yield server

@@ -83,7 +83,7 @@ def _own_server(env: Env, request: PlanRequest) -> RunningServer | None:
     """The instance that `up` would start, when it runs already on this machine."""
     if request.machine is not None:
         return None
-    known = env.instances.read(request.name or env.profiles.load(request.profile).profile.name)
+    known = env.instances.read(request.name or env.profiles.find(request.profile).name)
     if not known.supervised or known.record is None or known.record.served is None:
         return None
     served = known.record.served
@@ -158,7 +158,7 @@ def _fit(models: list[_Model], settings: Serving, gpus: tuple[Gpu, ...], *, free
 
 
 def _memory(gpu: Gpu, *, free: bool) -> int:
-    usable = gpu.memory_total_bytes - (gpu.memory_reserved_bytes or 0)
+    usable = gpu.memory_usable_bytes
     return min(usable, gpu.memory_free_bytes) if free and gpu.memory_free_bytes is not None else usable
 
 

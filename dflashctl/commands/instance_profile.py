@@ -8,7 +8,15 @@ from dflashctl.core.errors import DflashError
 from dflashctl.core.started_from import FILE, parse
 
 if TYPE_CHECKING:
+    from dflashctl.commands.live_server import LiveServer
     from dflashctl.env import Env
+
+
+def server_profile(env: Env, server: LiveServer) -> str | None:
+    """As `instance_profile`, None for a server that is no instance of ours."""
+    if server.name is None or server.served is None:
+        return None
+    return instance_profile(env, server.name, server.served.profile)
 
 
 def instance_profile(env: Env, instance: str, profile: str) -> str:

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from dflashctl.core.errors import NotRunning, UsageProblem
+from dflashctl.core.exposure import KEY_VARIABLE
 from dflashctl.core.instance import Phase, Served, check_name
 
 if TYPE_CHECKING:
     from dflashctl.core.instance import Snapshot
     from dflashctl.env import Env
 
-KEY_VARIABLE = "DFLASHCTL_API_KEY"
-KEY_FILE_VARIABLE = "DFLASHCTL_API_KEY_FILE"
 _SERVING = (Phase.READY, Phase.UNHEALTHY)
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from dflashctl.commands.instance_profile import instance_profile
+from dflashctl.commands.instance_profile import server_profile
 from dflashctl.commands.live_server import LiveServer, live_server
 from dflashctl.core.errors import CheckFailed, ExitCode, UsageProblem
 from dflashctl.core.options import PlanRequest
@@ -28,17 +27,14 @@ def without_speculation(env: Env, server: LiveServer, profile: str | None) -> It
 
     UsageProblem when no profile is known, CheckFailed when it does not come up beside the first one.
     """
-    known = profile
-    if known is None and server.name is not None and server.served is not None:
-        known = instance_profile(env, server.name, server.served.profile)
+    known = profile or server_profile(env, server)
     if known is None:
         raise UsageProblem(
             "a server without speculation needs a profile",
             hint="name an instance, or add --profile; smoke also takes --against URL",
         )
-    request = PlanRequest(
-        profile=known, sets=(NO_SPECULATION,), name=f"{server.name or PurePath(known).stem}-no-spec"
-    )
+    beside = server.name or env.profiles.find(known).name
+    request = PlanRequest(profile=known, sets=(NO_SPECULATION,), name=f"{beside}-no-spec")
     with own_server(env, request) as own:
         yield own
 

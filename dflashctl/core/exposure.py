@@ -12,12 +12,13 @@ if TYPE_CHECKING:
     from dflashctl.core.plan import Plan
 
 _LOOPBACK = ("127.", "::1", "localhost")
-KEY_VARIABLES = ("DFLASHCTL_API_KEY", "DFLASHCTL_API_KEY_FILE")
+KEY_VARIABLE = "DFLASHCTL_API_KEY"
+KEY_FILE_VARIABLE = "DFLASHCTL_API_KEY_FILE"
 
 
 def exposure(plan: Plan, environ: Mapping[str, str]) -> tuple[Finding, ...]:
     """A warning when the plan listens beyond this host and no key is set; /health and /metrics are open in any case."""
-    if plan.host.startswith(_LOOPBACK) or any(environ.get(name) for name in KEY_VARIABLES):
+    if plan.host.startswith(_LOOPBACK) or environ.get(KEY_VARIABLE) or environ.get(KEY_FILE_VARIABLE):
         return ()
     finding = Finding(
         id="open_to_network",

@@ -142,11 +142,16 @@ class Gpu:
         )
 
     @property
+    def memory_usable_bytes(self) -> int:
+        """All but the driver's own reserve."""
+        return self.memory_total_bytes - (self.memory_reserved_bytes or 0)
+
+    @property
     def memory_used_bytes(self) -> int | None:
         """What processes and leaks hold, without the driver's own reserve."""
         if self.memory_free_bytes is None:
             return None
-        return max(0, self.memory_total_bytes - self.memory_free_bytes - (self.memory_reserved_bytes or 0))
+        return max(0, self.memory_usable_bytes - self.memory_free_bytes)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,12 +26,9 @@ def without_server(machine: Machine, server: RunningServer) -> Machine:
 
 
 def _without(gpu: Gpu, pids: frozenset[int]) -> Gpu:
-    freed = sum(p.memory_bytes or 0 for p in gpu.processes if p.pid in pids)
-    if gpu.memory_free_bytes is None:
-        return replace(gpu, processes=tuple(p for p in gpu.processes if p.pid not in pids))
-    most = gpu.memory_total_bytes - (gpu.memory_reserved_bytes or 0)
-    return replace(
-        gpu,
-        memory_free_bytes=min(most, gpu.memory_free_bytes + freed),
-        processes=tuple(p for p in gpu.processes if p.pid not in pids),
-    )
+    free = gpu.memory_free_bytes
+    if free is not None:
+        freed = sum(p.memory_bytes or 0 for p in gpu.processes if p.pid in pids)
+        free = min(gpu.memory_usable_bytes, free + freed)
+    others = tuple(p for p in gpu.processes if p.pid not in pids)
+    return replace(gpu, memory_free_bytes=free, processes=others)

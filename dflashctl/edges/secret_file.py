@@ -8,6 +8,7 @@ import stat
 from typing import TYPE_CHECKING
 
 from dflashctl.core.errors import Permanent
+from dflashctl.core.exposure import KEY_FILE_VARIABLE, KEY_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,8 +20,8 @@ _LIMIT_BYTES = 4096
 
 def api_key(environ: Mapping[str, str]) -> str | None:
     """DFLASHCTL_API_KEY, else the content of the file that DFLASHCTL_API_KEY_FILE names; None without a key."""
-    key = environ.get("DFLASHCTL_API_KEY")
-    path = environ.get("DFLASHCTL_API_KEY_FILE")
+    key = environ.get(KEY_VARIABLE)
+    path = environ.get(KEY_FILE_VARIABLE)
     if not key and path:
         key = _read(path)
     return key or None

@@ -109,18 +109,23 @@ def test_an_instance_of_a_profile_file_is_measured_and_compared_like_any_other(p
     """The file lies where no search finds it by name, and has a port of its own."""
     folder = tmp_path / "elsewhere"
     folder.mkdir()
-    mine = folder / "mine.yaml"
+    mine = folder / "mine-1.5.yaml"
     mine.write_text((ROOT / "profiles/tiny-cpu.yaml").read_text())
     assert program.json("up", str(mine), "--port", port, "-d")["exit_code"] == 0
-    measured = program.json("bench", "mine", "--count", "2", "--no-expect", "-o", "a.json")
+    measured = program.json("bench", "mine-1.5", "--count", "2", "--no-expect", "-o", "a.json")
     assert (measured["exit_code"], measured["data"]["runs"][0]["errors"]) == (0, 0)
-    lossless = program.json("smoke", "mine", "--only", "lossless", "--against-no-spec")
+    lossless = program.json("smoke", "mine-1.5", "--only", "lossless", "--against-no-spec")
     assert [proof["status"] for proof in lossless["data"]["proofs"]] == ["pass"]
     sweep = ("--sweep", "block_size=4", "--no-baseline", "--count", "2", "--no-expect", "-o", "b.json")
     swept = program.json("bench", "--profile", str(mine), *sweep)
     assert (swept["exit_code"], swept["data"]["runs"][0]["block_size"]) == (0, 4)
-    assert program.json("down", "mine")["exit_code"] == 0
-    assert program.json("status", "mine")["next_steps"] == [f"dflashctl up {mine}"]
+    assert program.json("status", "mine-1.5-bench")["data"]["profile"] == "mine-1.5"
+    (tmp_path / "profiles").mkdir()
+    (tmp_path / "profiles/named-2.5.yaml").write_text(mine.read_text())
+    assert program.json("bench", "--profile", "named-2.5", *sweep)["exit_code"] == 0
+    assert program.json("status", "named-2.5-bench")["data"]["profile"] == "named-2.5"
+    assert program.json("down", "mine-1.5")["exit_code"] == 0
+    assert program.json("status", "mine-1.5")["next_steps"] == [f"dflashctl up {mine}"]
 
 
 def test_two_instances_live_side_by_side(program):
