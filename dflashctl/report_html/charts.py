@@ -23,6 +23,9 @@ COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#9
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 MOST_LINES = 12
 _SIZE = (7.2, 4.2)
+_LEAST_SPREAD = 3
+_MOST_LABELLED = 1000
+_LABELLED = frozenset({"2.0", "3.0", "5.0"})
 
 
 def accept_by_set(axes: Axes, files: tuple[RunFile, ...]) -> bool:
@@ -250,15 +253,24 @@ def _over_concurrency(axes: Axes, lines: tuple[series.Line, ...], label: str) ->
 
 def _ecdf(axes: Axes, lines: tuple[series.Line, ...], label: str, *, logarithmic: bool = True) -> bool:
     _draw(axes, lines, marks=False, steps=True)
-    if logarithmic and lines:
-        axes.set_xscale("log")
-        axes.xaxis.set_major_formatter("{x:g}")
-        axes.xaxis.set_minor_formatter("{x:g}")
-        axes.tick_params(axis="x", which="both", labelsize=8)
+    if logarithmic:
+        _logarithmic(axes, lines)
     axes.set_xlabel(label)
     axes.set_ylabel("share of requests")
     axes.set_ylim(0, 1.02)
     return bool(lines)
+
+
+def _logarithmic(axes: Axes, lines: tuple[series.Line, ...]) -> None:
+    """A logarithmic axis where values spread enough for one; labels at 1, 2, 3 and 5, or 1 alone, as more overlap."""
+    values = [x for line in lines for x, _ in line.points if x > 0]
+    if not values or max(values) < _LEAST_SPREAD * min(values):
+        return
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter("{x:g}")
+    between = _LABELLED if max(values) < _MOST_LABELLED * min(values) else frozenset()
+    axes.xaxis.set_minor_formatter(lambda x, _: f"{x:g}" if f"{x:e}"[:3] in between else "")
+    axes.tick_params(axis="x", which="both", labelsize=8)
 
 
 def _timeline(axes: Axes, lines: tuple[series.Line, ...], label: str, *, from_zero: bool = True) -> bool:

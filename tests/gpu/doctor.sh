@@ -18,7 +18,8 @@ doctor() { "$PYTHON" -m dflashctl doctor "$@"; }
 look() {
     local name=$1
     shift
-    "$PYTHON" -m pytest -c /dev/null --rootdir . -p no:cacheprovider -q -s -m gpu tests/gpu/test_doctor_gpu.py "$@" \
+    "$PYTHON" -m pytest -c /dev/null --rootdir . -p no:cacheprovider -q -s \
+        -W ignore::pytest.PytestUnknownMarkWarning -m gpu tests/gpu/test_doctor_gpu.py "$@" \
         >"$OUT/$name-tests.txt" 2>&1
     echo "$name: tests exit $?"
     tail -5 "$OUT/$name-tests.txt"

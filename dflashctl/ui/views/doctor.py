@@ -70,7 +70,8 @@ def _fit(fit: Fit) -> list[RenderableType]:
 def _deep(deep: DeepFacts) -> list[RenderableType]:
     table = Table.grid(padding=(0, 2))
     if deep.cuda_error == 0 and deep.cuda_start_s is not None:
-        table.add_row("CUDA starts", f"{deep.cuda_start_s:.1f} s for {deep.cuda_devices} GPUs")
+        gpus = "GPU" if deep.cuda_devices == 1 else "GPUs"
+        table.add_row("CUDA starts", f"{deep.cuda_start_s:.1f} s for {deep.cuda_devices} {gpus}")
     rates = [copy.gb_per_s for copy in deep.copies if copy.right and copy.gb_per_s]
     if rates:
         table.add_row("copies", f"{len(rates)} pairs right, {min(rates):.0f} to {max(rates):.0f} GB/s")
