@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import time
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from dflashctl.commands.chosen import chosen
 from dflashctl.core.diagnosis_view import DiagnosisView
-from dflashctl.core.errors import NotRunning
+from dflashctl.core.endings import ending_of, last_start
+from dflashctl.core.errors import ExitCode, NotRunning
+from dflashctl.core.instance import Reason
 from dflashctl.core.report import Report
+from dflashctl.core.status import status_of
+from dflashctl.core.verdict import failure_finding
 from dflashctl.supervise.explain import first_cause, read_log
 
 if TYPE_CHECKING:
+    from dflashctl.core.diagnose import Diagnosis
+    from dflashctl.core.findings import Finding
+    from dflashctl.core.instance import JournalEvent, LastExit, Snapshot
     from dflashctl.env import Env
 
 _BEGIN = " loading.resolve | "
@@ -20,13 +28,35 @@ _BEGIN = " loading.resolve | "
 def diagnose(env: Env, what: str | None = None) -> Report:
     """`what` is an instance, a file, or "-" for standard input; exit 0 whether or not a cause is found.
 
-    Of an instance's log the last start counts, and when that shows nothing, the starts before it since `up`: why was
-    it restarted? What was before the last `up` failed for reasons of its own.
+    Of an instance the last start counts, and when that shows nothing, the starts before it since `up`: why was it
+    restarted? What was before the last `up` failed for reasons of its own. A start's log goes before what the
+    supervisor wrote of its end: a hang or a kill has no line in any log.
     """
-    source, lives = _lives(env, what)
-    causes = ((back, first_cause(lines)) for back, lines in enumerate(reversed(lives)))
-    back, found = next((pair for pair in causes if pair[1] is not None), (0, None))
-    read = sum(len(lines) for lines in lives[-1 - back :])
+    if what is not None and (what == "-" or "/" in what or what not in env.instances.names()):
+        lines = read_log(what)
+        return _told(what, len(lines), first_cause(lines))
+    name = chosen(env, what)
+    if name is None or not env.instances.log_files(name):
+        raise NotRunning(
+            "there is no log to explain" if name is None else f"{name!r} has no log", hint="dflashctl status"
+        )
+    events, snapshot = env.instances.events(name), env.instances.read(name)
+    starts = last_start(events)
+    lives = _by_start(env.instances.log_tail(name))[-(starts or 1) :]
+    read = 0
+    for back, lines in enumerate(reversed(lives)):
+        read += len(lines)
+        found = first_cause(lines)
+        if found is not None:
+            return _told(name, read, found, back)
+        ended = _ended(snapshot, events, start=starts - back, back=back)
+        if ended is not None:
+            return _recorded(snapshot, read, ended, back)
+    return _told(name, read, None)
+
+
+def _told(source: str, read: int, found: Diagnosis | None, back: int = 0) -> Report:
+    """What a log tells."""
     if found is None:
         return Report(command="diagnose", data=DiagnosisView(source=source, lines_read=read))
     view = DiagnosisView(
@@ -42,17 +72,37 @@ def diagnose(env: Env, what: str | None = None) -> Report:
     return Report(command="diagnose", data=view, findings=(found.finding(),))
 
 
-def _lives(env: Env, what: str | None) -> tuple[str, list[tuple[str, ...]]]:
-    """The source's name and its lines by start, the last start last."""
-    if what is not None and (what == "-" or "/" in what or what not in env.instances.names()):
-        return what, [read_log(what)]
-    name = chosen(env, what)
-    if name is None or not env.instances.log_files(name):
-        raise NotRunning(
-            "there is no log to explain" if name is None else f"{name!r} has no log", hint="dflashctl status"
-        )
-    attempts = [event.attempt for event in env.instances.events(name) if event.attempt is not None]
-    return name, _by_start(env.instances.log_tail(name))[-(attempts[-1] if attempts else 1) :]
+def _ended(snapshot: Snapshot, events: tuple[JournalEvent, ...], *, start: int, back: int) -> Finding | None:
+    """What the supervisor wrote of the end of that start, or what its own end looks like."""
+    reason = status_of(snapshot, now_s=time.time()).reason
+    if back == 0 and reason is not None and reason.code == "unclean_end":
+        return failure_finding(reason, None)
+    text = ending_of(events, start)
+    if text is None:
+        return None
+    last = _last_exit(snapshot) if back <= 1 else None
+    return failure_finding(Reason(code=last.kind if last and last.kind else "unknown", text=text), last)
+
+
+def _last_exit(snapshot: Snapshot) -> LastExit | None:
+    return snapshot.record.last_exit if snapshot.record else None
+
+
+def _recorded(snapshot: Snapshot, read: int, ended: Finding, back: int) -> Report:
+    """What the supervisor wrote down, with the last lines before it."""
+    code = snapshot.record.exit_code if snapshot.record else None
+    view = DiagnosisView(
+        source=snapshot.name,
+        lines_read=read,
+        restarts_since=back,
+        id=ended.id,
+        cause=ended.summary,
+        fix=ended.fix,
+        permanent=code == ExitCode.PERMANENT,
+        evidence=tuple((ended.detail or "").splitlines()),
+        in_log=False,
+    )
+    return Report(command="diagnose", data=view, findings=(ended,))
 
 
 def _by_start(lines: tuple[str, ...]) -> list[tuple[str, ...]]:

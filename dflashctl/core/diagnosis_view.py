@@ -9,7 +9,8 @@ from dataclasses import dataclass
 class DiagnosisView:
     """`id`, `cause` and `fix` are None when the log shows no failure; `evidence` are its lines, oldest first.
 
-    `restarts_since` counts the restarts after that failure.
+    `restarts_since` counts the restarts after that failure. `in_log` is False when only the supervisor saw it, as with
+    a hang or a kill: `evidence` are then the last lines before it.
     """
 
     source: str
@@ -20,3 +21,4 @@ class DiagnosisView:
     permanent: bool | None = None
     evidence: tuple[str, ...] = ()
     restarts_since: int = 0
+    in_log: bool = True

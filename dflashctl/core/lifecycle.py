@@ -176,7 +176,10 @@ def _exited(state: State, _event: ev.Exited, now: float, _policy: Policy) -> Res
 
 
 def _ended(state: State, event: ev.Ended, now: float, policy: Policy) -> Result:
-    state = replace(state, running=False, exited=True, killed_at=None, last_exit=event.last_exit)
+    last = event.last_exit
+    if state.ending is not None:
+        last = replace(last, kind=state.ending.code, fix=None)
+    state = replace(state, running=False, exited=True, killed_at=None, last_exit=last)
     if state.stopping is not None:
         return stopped(state, now)
     reason = state.ending or event.reason

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dflashctl.core.server_state import Policy
@@ -29,6 +29,17 @@ class Pace:
     standstill_s: float = 5.0
     kill_after_s: float = 20.0
     backoff_s: tuple[float, ...] = (5.0, 15.0, 45.0)
+
+    def within(self, hang_after_s: float) -> Pace:
+        """The pace with test completions often and short enough to notice a hang of `hang_after_s` about then.
+
+        An idle server is doubted by its canaries alone: a frozen scheduler reports no running request.
+        """
+        return replace(
+            self,
+            canary_interval_s=min(self.canary_interval_s, hang_after_s),
+            canary_timeout_s=min(self.canary_timeout_s, max(self.probe_timeout_s, hang_after_s)),
+        )
 
 
 def policy(timing: Timing, pace: Pace, *, restarts: int, jitter: float) -> Policy:

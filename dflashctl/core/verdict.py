@@ -25,6 +25,8 @@ _FIXES = {
     "no_progress": "stacks.txt beside the log shows where it stood; a slow disk needs a longer timing.progress_timeout_s",
     "not_ready": "raise timing.ready_timeout_s in the profile when the start is merely long",
     "hang": "stacks.txt beside the log shows where it stood; report it to the engine's project with the log",
+    "killed": "nothing of dflashctl's did it: look in dmesg for the kernel's memory killer, and for who else ends processes",
+    "unclean_end": "look in dmesg for the kernel's memory killer; as a unit or in a container it is started again",
     "unkillable": "look at the processes with ps: a driver call that never returns needs a reboot",
 }
 
@@ -96,16 +98,20 @@ def _how(code: int | None) -> str:
         return "its status is not known"
     if code >= 0:
         return f"exit status {code}"
+    return f"killed by {signal_name(-code)}"
+
+
+def signal_name(number: int) -> str:
     try:
-        return f"killed by {signal.Signals(-code).name}"
+        return signal.Signals(number).name
     except ValueError:
-        return f"killed by signal {-code}"
+        return f"signal {number}"
 
 
 def failure_finding(reason: Reason, last_exit: LastExit | None) -> Finding:
     """Why it failed, with the log's lines and what to do."""
     known = last_exit is not None and last_exit.kind == reason.code
-    fix = last_exit.fix if last_exit is not None and known else _FIXES.get(reason.code)
+    fix = (last_exit.fix if last_exit is not None and known else None) or _FIXES.get(reason.code)
     evidence = last_exit.evidence if last_exit is not None and reason.code not in _OUTSIDE else ()
     return Finding(
         id=reason.code,

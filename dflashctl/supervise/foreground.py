@@ -67,7 +67,8 @@ def run(
     with ExitStack() as stack:
         held = owned if owned is not None else stack.enter_context(env.instances.own(plan.name))
         signals = stack.enter_context(Signals(detached=detached))
-        tools = _tools(plan, env, held, signals, screen=screen, pace=pace or Pace())
+        kept = (pace or Pace()).within(plan.timing.hang_after_s)
+        tools = _tools(plan, env, held, signals, screen=screen, pace=kept)
         served = served_by(plan, kill_after_s=tools.pace.kill_after_s)
         budget = restart_budget(env.environ, os.getpid(), plan.timing.restarts)
         tools.journal.begin(served=served, budget=budget, detached=detached)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dflashctl.ports.instances import OwnedInstance
 
 _UNITS = {"load_target": "shards", "load_draft": "shards", "capture": "graphs"}
+_STARTS = (Phase.STARTING, Phase.LOADING)
 
 
 class Journal:
@@ -51,7 +52,7 @@ class Journal:
         self._record, self._written_at = new, time.monotonic()
         self._owned.record(new)
         if new.phase != old.phase or new.reason != old.reason:
-            text = new.reason.text if new.reason else new.phase.value
+            text = why(new) or new.phase.value
             kind = "phase" if new.phase != old.phase else "reason"
             self._owned.event(kind, text, phase=new.phase, attempt=state.attempt)
         self._notify(progress_of(new))
@@ -121,14 +122,23 @@ def _essence(record: InstanceRecord) -> tuple[object, ...]:
         record.container,
         record.restarts_used,
         record.exit_code,
+        record.healthy,
     )
+
+
+def why(record: InstanceRecord) -> str | None:
+    """The reason for this phase; while a start is under way the record's reason is that of the end before it."""
+    return record.reason.text if record.reason and record.phase not in _STARTS else None
 
 
 def progress_of(record: InstanceRecord) -> Progress:
     """The record in one line, for people who wait."""
     step = record.step.value if record.step else record.phase.value
     words = step.replace("_", " ")
-    text = f"{words}: {record.reason.text}" if record.reason else words
+    if record.phase is Phase.STARTING and record.restarts_used:
+        words = f"starting again, restart {record.restarts_used} of {record.restarts_budget}"
+    reason = why(record)
+    text = f"{words}: {reason}" if reason else words
     return Progress(
         step=step,
         text=text,

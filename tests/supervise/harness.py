@@ -1,5 +1,6 @@
 """Harness: a supervisor as a real process over the fake server, its record, and the proof that nothing is left."""
 
+import http.client
 import json
 import os
 import re
@@ -8,7 +9,6 @@ import socket
 import subprocess
 import sys
 import time
-import urllib.error
 import urllib.request
 from dataclasses import replace
 from pathlib import Path
@@ -281,7 +281,8 @@ def strip_stamps(text):
 
 
 def quiet(call):
+    """None where the server went away before, in or after its answer."""
     try:
         return call()
-    except (OSError, urllib.error.URLError):
+    except (OSError, http.client.HTTPException, ValueError):
         return None

@@ -1,6 +1,9 @@
 """diagnose and the words of a failure; down's wait for GPU memory."""
 
 import io
+import os
+import re
+import signal
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,9 +14,11 @@ from dflashctl.commands.diagnose import diagnose
 from dflashctl.commands.down import down
 from dflashctl.commands.status import status
 from dflashctl.core.errors import NotRunning, UsageProblem
+from dflashctl.core.instance import Phase
 from dflashctl.core.machine import Gpu, GpuProcess, Machine
 from dflashctl.env import Env
 from dflashctl.ui.text import show
+from tests.supervise.harness import LIMIT_S, wait_for
 from tests.supervise.test_faults_start import NCCL, OOM
 
 LOGS = Path(__file__).parents[1] / "signatures/logs"
@@ -71,6 +76,64 @@ def test_why_a_server_that_is_ready_again_was_restarted(harness):
     assert diagnose(harness.env, "tiny").data.cause is None, "what was before the last up is over"
     harness.stop()
     harness.ended()
+
+
+def shown(report):
+    out = io.StringIO()
+    show(report, out=out, err=io.StringIO())
+    return out.getvalue()
+
+
+def test_a_server_killed_from_outside_is_explained_by_its_supervisor(harness):
+    harness.up(timing={"restarts": 1})
+    os.kill(harness.reach("ready").server.pid, signal.SIGKILL)
+    wait_for(lambda: harness.record().restarts_used == 1, "the restart")
+    harness.reach("ready")
+    report = diagnose(harness.env, "tiny")
+    assert (report.exit_code, report.data.id, report.data.in_log) == (0, "killed", False)
+    assert report.data.restarts_since == 1
+    text = shown(report)
+    assert "cause: the server ended: killed by SIGKILL" in text
+    assert "the log shows no failure, and ended with:" in text
+    assert "dmesg" in text
+    assert "last exit  killed by SIGKILL\n" in re.sub(r" +\n", "\n", shown(status(harness.env, "tiny")))
+    harness.stop()
+    harness.ended()
+
+
+def test_a_hang_is_explained_by_its_supervisor_and_named_as_the_last_exit(harness):
+    harness.up("--mute-after", "1", "--busy", timing={"restarts": 0})
+    assert harness.ended() == 4
+    report = diagnose(harness.env, "tiny")
+    assert (report.data.id, report.data.in_log, report.data.restarts_since) == ("hang", False, 0)
+    assert "requests are in work, but no token came" in report.data.cause
+    assert "stacks.txt" in report.data.fix
+    assert harness.record().last_exit.kind == "hang"
+    assert "stacks.txt" in harness.result()["findings"][0]["fix"]
+    assert "last exit  hang (killed by SIGKILL)" in shown(status(harness.env, "tiny"))
+
+
+def test_a_supervisor_that_vanished_is_the_cause(harness):
+    harness.up()
+    harness.reach("ready")
+    harness.stop(number=signal.SIGKILL)
+    harness.ended()
+    harness.nothing_left(LIMIT_S)
+    report = diagnose(harness.env, "tiny")
+    assert (report.data.id, report.data.in_log) == ("unclean_end", False)
+    assert "went without a goodbye in phase ready" in report.data.cause
+
+
+def test_what_a_start_says_is_not_the_reason_of_the_end_before(harness):
+    harness.up(timing={"restarts": 1})
+    os.kill(harness.reach("ready").server.pid, signal.SIGKILL)
+    wait_for(lambda: harness.record().restarts_used == 1, "the restart")
+    harness.reach("ready")
+    harness.stop()
+    harness.ended()
+    events = [event for event in harness.env.instances.events("tiny") if event.attempt == 2]
+    assert [event.text for event in events if event.phase is Phase.STARTING] == ["starting"]
+    assert [event.text for event in events if event.phase is Phase.LOADING] == ["loading"]
 
 
 def test_a_missing_log_is_said(harness):

@@ -1,10 +1,13 @@
 """Faults of a serving server, by their number in the fault list."""
 
+import io
 import os
 import signal
 import threading
 import time
 
+from dflashctl.commands.status import status
+from dflashctl.ui.text import show
 from tests.supervise.harness import quiet, wait_for
 
 
@@ -40,6 +43,22 @@ def test_fault_03_a_zombie_service_is_noticed_by_its_missing_tokens(harness):
     assert harness.ended() == 4
     assert harness.record().reason.code == "hang"
     assert "unhealthy" in harness.phases()
+    harness.nothing_left()
+
+
+def test_a_frozen_idle_server_is_doubted_in_status_and_restarted(harness):
+    harness.up(timing={"restarts": 1, "hang_after_s": 1.5})
+    frozen = harness.reach("ready").server.pid
+    os.kill(frozen, signal.SIGSTOP)
+    wait_for(lambda: harness.record().healthy is False and harness.phase() == "ready", "the doubt")
+    out = io.StringIO()
+    show(status(harness.env, "tiny"), out=out, err=io.StringIO())
+    assert "in doubt" in out.getvalue()
+    wait_for(lambda: harness.record().restarts_used == 1, "the restart")
+    assert "test completions got no answer" in harness.record().reason.text
+    assert harness.reach("ready").server.pid != frozen
+    harness.stop()
+    assert harness.ended() == 0
     harness.nothing_left()
 
 

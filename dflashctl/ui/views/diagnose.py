@@ -28,6 +28,9 @@ def render(report: Report) -> list[RenderableType]:
         lines.append(
             Text(f"{found.source} was restarted {times} since then, and its log shows no failure after it")
         )
+    if not found.in_log:
+        last = ", and ended with:" if found.evidence else ""
+        lines.append(Text(f"the supervisor saw it; the log shows no failure{last}", style="detail"))
     lines += [f"  {line}" for line in found.evidence]
     if found.fix:
         lines.append(Text.assemble(("fix:   ", "hint"), found.fix))

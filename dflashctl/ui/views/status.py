@@ -9,6 +9,7 @@ from rich.text import Text
 
 from dflashctl.core.instance import Phase
 from dflashctl.core.status import InstanceStatus, StatusList
+from dflashctl.core.verdict import signal_name
 from dflashctl.ui.progress_line import elapsed_text
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from dflashctl.core.metrics_text import LiveFigures
     from dflashctl.core.report import Report
 
+# Kinds that say no more than how the process ended.
+_ONLY_HOW = frozenset({"killed", "exited"})
 _STYLES = {Phase.READY: "ok", Phase.UNHEALTHY: "error", Phase.FAILED: "error", Phase.BACKOFF: "warning"}
 
 
@@ -62,6 +65,8 @@ def _rows(one: InstanceStatus) -> list[tuple[str, str | Text]]:
     ]
     if one.reason:
         rows.append(("because", one.reason.text))
+    if one.phase is Phase.READY and one.healthy is False:
+        rows.append(("in doubt", Text("its last test completion failed", style="warning")))
     if one.server:
         server = one.server
         rows += [
@@ -97,8 +102,10 @@ def _exit(last: LastExit) -> str:
     """The kind when it is known, and how the process ended."""
     ended = None if last.status is None else f"exit status {last.status}"
     if last.signal is not None:
-        ended = f"killed by signal {last.signal}"
-    return " ".join(word for word in (last.kind, f"({ended})" if last.kind and ended else ended) if word)
+        ended = f"killed by {signal_name(last.signal)}"
+    if ended is None or last.kind in _ONLY_HOW:
+        return ended or last.kind or "not known"
+    return f"{last.kind} ({ended})" if last.kind else ended
 
 
 def _live(live: LiveFigures) -> str:
