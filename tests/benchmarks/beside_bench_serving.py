@@ -42,12 +42,30 @@ def write_prompts(path: Path, count: int, max_tokens: int) -> None:
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
-def ours(url: str, prompts: Path, out: Path, concurrency: int, count: int) -> dict[str, float]:
+def run_quietly(command: list[str], folder: Path) -> None:
+    """Run it offline; what it said is shown when it fails."""
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env={**os.environ, "HF_HUB_OFFLINE": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        sys.exit(f"{' '.join(command[:4])} ended with {done.returncode}:\n{done.stderr[-2000:]}")
+
+
+def ours(
+    options: argparse.Namespace, url: str, prompts: Path, out: Path, concurrency: int
+) -> dict[str, float]:
     command = [
         sys.executable, "-m", "dflashctl", "bench", "--url", url, "--prompts", str(prompts), "-c", str(concurrency),
-        "--count", str(count), "--warm-up", "0", "--no-speculation", "--allow-slow-client", "-o", str(out),
+        "--count", str(options.count), "--warm-up", "0", "--allow-slow-client", "-o", str(out),
     ]  # fmt: skip
-    subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    if not options.speculates:
+        command.append("--no-speculation")
+    run_quietly(command, ROOT)
     run = json.loads(out.read_text())["runs"][-1]
     return {
         "requests/s": run["requests_per_s"],
@@ -71,10 +89,7 @@ def theirs(
     ]  # fmt: skip
     if options.ask_usage:
         command += ["--extra-request-body", json.dumps({"stream_options": {"include_usage": True}})]
-    environ = {**os.environ, "HF_HUB_OFFLINE": "1"}
-    subprocess.run(
-        command, cwd=out.parent, env=environ, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    run_quietly(command, out.parent)
     run = json.loads(out.read_text().splitlines()[-1])
     return {
         "requests/s": run["request_throughput"],
@@ -109,13 +124,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--url")
     parser.add_argument("--sglang-python", required=True)
-    parser.add_argument("--tokenizer", required=True)
+    parser.add_argument("--tokenizer", required=True, type=lambda path: str(Path(path).resolve()))
     parser.add_argument("--model", default="default")
     parser.add_argument("--concurrency", default="1,8")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--count", type=int, default=60)
     parser.add_argument("--max-tokens", type=int, default=128)
     parser.add_argument("--ask-usage", action="store_true")
+    parser.add_argument("--speculates", action="store_true", help="the server at --url uses a draft")
     options = parser.parse_args()
     with server(options.url) as url, tempfile.TemporaryDirectory() as folder:
         prompts = Path(folder) / "prompts.jsonl"
@@ -129,7 +145,7 @@ def compare(options: argparse.Namespace, url: str, prompts: Path, concurrency: i
     rows: list[tuple[dict[str, float], dict[str, float]]] = []
     for number in range(options.rounds + 1):
         with tempfile.TemporaryDirectory() as folder:
-            a = ours(url, prompts, Path(folder) / "ours.json", concurrency, options.count)
+            a = ours(options, url, prompts, Path(folder) / "ours.json", concurrency)
             b = theirs(options, url, prompts, Path(folder) / "theirs.jsonl", concurrency)
         if number:
             rows.append((a, b))
