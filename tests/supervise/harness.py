@@ -223,6 +223,10 @@ class Harness:
     def stop(self, process=None, number=signal.SIGTERM):
         (process or self.started[-1]).send_signal(number)
 
+    def let_a_stop_be_over(self, name="tiny"):
+        """Until the next signal counts as another stop: those within a quarter of a second are one."""
+        wait_for(lambda: time.time() - self.record(name).phase_since_s > 0.3, "the end of one stop")
+
     def nothing_left(self, limit_s=1.5):
         wait_for(lambda: not self.marked(), f"the end of {self.marked()}", limit_s)
         with socket.socket() as probe:

@@ -197,6 +197,7 @@ def test_fault_32_ctrl_c_twice_kills_at_once(harness):
     harness.reach("ready")
     terminal.press(b"\x03")
     wait_for(lambda: harness.phase() == "draining", "draining")
+    harness.let_a_stop_be_over()
     terminal.press(b"\x03")
     assert harness.ended(limit_s=3) == 0
     os.close(terminal.master)

@@ -6,6 +6,8 @@ import signal
 import threading
 import time
 
+import pytest
+
 from dflashctl.commands.status import status
 from dflashctl.ui.text import show
 from tests.supervise.harness import quiet, wait_for
@@ -176,11 +178,23 @@ def test_fault_15_an_endless_request_that_cannot_be_aborted_is_cut(harness):
     harness.nothing_left()
 
 
+@pytest.mark.parametrize("second", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_two_signals_of_one_stop_are_one(harness, second):
+    harness.up("--ignore-term", timing={"drain_timeout_s": 0.8})
+    harness.reach("ready")
+    harness.stop(number=signal.SIGINT)
+    harness.stop(number=second)
+    assert harness.ended() == 0
+    assert any("drain cut" in event.text for event in harness.events())
+    harness.nothing_left()
+
+
 def test_a_second_signal_kills_at_once(harness):
     harness.up("--ignore-term", timing={"drain_timeout_s": 60.0})
     harness.reach("ready")
     harness.stop(number=signal.SIGINT)
     wait_for(lambda: harness.phase() == "draining", "draining")
+    harness.let_a_stop_be_over()
     harness.stop(number=signal.SIGINT)
     assert harness.ended(limit_s=3) == 0
     harness.nothing_left()
