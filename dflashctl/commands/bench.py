@@ -16,10 +16,11 @@ from dflashctl.commands.bench_verdict import report_of, with_speedups
 from dflashctl.commands.live_server import api_key, live_server
 from dflashctl.core.accept import SIMULATED_ACCEPT_VARIABLE
 from dflashctl.core.bench_options import BenchOptions, Sweep, parse_sweep
-from dflashctl.core.bench_runs import BenchResult, BenchRun
-from dflashctl.core.errors import CheckFailed, DflashError, UsageProblem
+from dflashctl.core.bench_runs import BenchResult, BenchRun, Unfinished
+from dflashctl.core.errors import CheckFailed, DflashError, Interrupted, UsageProblem
 from dflashctl.core.expectations import expectations
 from dflashctl.core.exposure import KEY_FILE_VARIABLE, KEY_VARIABLE
+from dflashctl.core.report import ErrorInfo, Outcome
 from dflashctl.core.run_view import RunFile, read_run_file
 from dflashctl.proofs.runner import ProofSettings, connect
 
@@ -60,12 +61,36 @@ def bench(env: Env, options: BenchOptions) -> Report:
     word = profile_name(env, options)
     profile = env.profiles.load(word).profile if word is not None else None
     session = _open(env, options)
-    for variant in variants(options, sweep, word, switchable=_switchable(env, options)):
-        with serving(env, options, variant) as server:
-            _measure_server(env, options, sweep, variant, server, profile, session)
+    try:
+        for variant in variants(options, sweep, word, switchable=_switchable(env, options)):
+            with serving(env, options, variant) as server:
+                _measure_server(env, options, sweep, variant, server, profile, session)
+    except (Interrupted, KeyboardInterrupt) as stop:
+        return _interrupted(env, options, session, against, stop)
+    return _report(env, options, session, against)
+
+
+def _report(env: Env, options: BenchOptions, session: _Session, against: RunFile | None) -> Report:
     session.runs[:] = with_speedups(session.runs)
     save(session.path, session.result(), session.before)
     return report_of(env, options, session.result(), session.path, against)
+
+
+def _interrupted(
+    env: Env, options: BenchOptions, session: _Session, against: RunFile | None, stop: BaseException
+) -> Report:
+    """Exit 130 with the runs so far, the one that was cut short marked as such; Interrupted when there is none."""
+    if not session.runs:
+        raise Interrupted(
+            "the benchmark was interrupted before a request was done", hint="nothing was written"
+        ) from stop
+    error = Interrupted("the benchmark was interrupted", hint=f"what was done is in {session.path}")
+    return replace(
+        _report(env, options, session, against),
+        outcome=Outcome.FAILED,
+        exit_code=error.exit_code,
+        errors=(ErrorInfo.of(error),),
+    )
 
 
 def _open(env: Env, options: BenchOptions) -> _Session:
@@ -126,12 +151,17 @@ def _measure_server(
             run = measure(
                 env, options, target, replace(setting, concurrency=concurrency, request_rate=rate), gathered
             )
+            stopped = (
+                run.unfinished is Unfinished.INTERRUPTED
+            )  # long answers were cut off: nothing to judge by
             judged = (
                 expectations(expect, run.summary, run.setting, options.gates.expect_tolerance)
-                if expect
+                if expect and not stopped
                 else ()
             )
             session.keep(replace(run, expectations=judged))
+            if stopped:
+                raise Interrupted("the benchmark was interrupted")
 
 
 def _check_speculation(variant: Variant, client: Client) -> None:

@@ -9,7 +9,6 @@ from dflashctl.bench import (
     CountSource,
     LoadProgress,
     LoadSpec,
-    RequestRecord,
     RunLabels,
     Slo,
     judge_client,
@@ -18,10 +17,11 @@ from dflashctl.bench import (
     spoiled,
     summarise,
 )
-from dflashctl.commands.bench_prompts import limited, requests_of, warm_up_requests
+from dflashctl.commands.bench_prompts import requests_of, warm_up_requests
+from dflashctl.commands.bench_turns import converse
 from dflashctl.commands.gpu_watch import GpuWatch
 from dflashctl.core.accept import cross_check
-from dflashctl.core.bench_runs import BenchRun
+from dflashctl.core.bench_runs import BenchRun, Unfinished
 from dflashctl.core.bench_samples import (
     buckets_of,
     looping_answers,
@@ -29,7 +29,7 @@ from dflashctl.core.bench_samples import (
     samples_of,
     without_latencies,
 )
-from dflashctl.core.errors import Interrupted
+from dflashctl.core.errors import CheckFailed, Interrupted
 from dflashctl.core.progress import Progress
 
 if TYPE_CHECKING:
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 
     from dflashctl.bench import BenchRequest, LoadResult
     from dflashctl.commands.bench_prompts import Gathered
+    from dflashctl.commands.bench_turns import Turns
     from dflashctl.core.bench_options import BenchOptions
     from dflashctl.core.bench_setting import Setting
     from dflashctl.core.findings import Finding
-    from dflashctl.core.workload import BenchPrompt
     from dflashctl.env import Env
     from dflashctl.ports.chat_template import ChatTemplate
     from dflashctl.proofs.client import Client
@@ -101,8 +101,9 @@ def measure(
     _warm_up(env, spec, warm_up_requests(gathered, setting, target.client, target.template), setting)
     before = _metrics(target.client)
     with GpuWatch(env, on=target.client.facts.is_local) as watch:
-        results = _turns(env, spec, target, setting, gathered)
-    records = tuple(record for result in results for record in result.records)
+        turns = converse(spec, target.client, target.template, setting, gathered, _notifier(env, setting))
+    results, records = turns.results, turns.records
+    _require_records(turns, options)
     summary = summarise(
         records,
         results[0].window if len(results) == 1 else None,
@@ -127,12 +128,14 @@ def measure(
         setting=setting,
         samples=samples_of(records, latencies=not withheld),
         withheld=tuple(finding.summary for finding in judged) if withheld else (),
+        unfinished=turns.unfinished,
         buckets=buckets_of(gathered.prompts, records, setting.seed),
         cross_check=check,
         gpu_readings=watch.readings,
         looping=looping,
         judged=sum(record.text is not None for record in records),
         warnings=(
+            *_unfinished(turns, setting),
             *(() if withheld else (finding.summary for finding in judged)),
             *run_warnings(records, mismatches, looping, watch.readings, setting.concurrency or 1),
         ),
@@ -142,41 +145,25 @@ def measure(
     )
 
 
-def _turns(
-    env: Env, spec: LoadSpec, target: Target, setting: Setting, gathered: Gathered
-) -> tuple[LoadResult, ...]:
-    """Turn after turn of all conversations: a follow-up goes out with the answer that came before it."""
-    talks = [(limited(prompt, gathered), prompt.messages) for prompt in gathered.prompts]
-    results: list[LoadResult] = []
-    turn = 0
-    while talks:
-        asked = [
-            (_turn_id(prompt, turn), talk, prompt.max_tokens or gathered.max_tokens) for prompt, talk in talks
-        ]
-        requests = requests_of(asked, setting, target.client, target.template)
-        result = run_load(spec, requests, _notifier(env, setting))
-        if result.interrupted:
-            raise Interrupted("the benchmark was interrupted", hint="finished runs are in the result file")
-        results.append(result)
-        talks = _next_turn(talks, result.records, turn)
-        turn += 1
-    return tuple(results)
+def _require_records(turns: Turns, options: BenchOptions) -> None:
+    """Refuse a run without a single request: it has nothing to report."""
+    if turns.records:
+        return
+    if turns.unfinished is Unfinished.INTERRUPTED:
+        raise Interrupted("interrupted before the first request was done")
+    raise CheckFailed(
+        f"no request was sent within --max-duration {options.max_duration_s:g}",
+        hint="a longer --max-duration",
+    )
 
 
-def _turn_id(prompt: BenchPrompt, turn: int) -> str:
-    return f"{prompt.id}#{turn + 1}" if prompt.follow_ups else prompt.id
-
-
-def _next_turn(
-    talks: Sequence[tuple[BenchPrompt, tuple[tuple[str, str], ...]]],
-    records: Sequence[RequestRecord],
-    turn: int,
-) -> list[tuple[BenchPrompt, tuple[tuple[str, str], ...]]]:
-    return [
-        (prompt, (*talk, ("assistant", record.text or ""), ("user", prompt.follow_ups[turn])))
-        for (prompt, talk), record in zip(talks, records, strict=True)
-        if turn < len(prompt.follow_ups) and record.ok
-    ]
+def _unfinished(turns: Turns, setting: Setting) -> tuple[str, ...]:
+    if turns.unfinished is None:
+        return ()
+    ended = "it was interrupted" if turns.unfinished is Unfinished.INTERRUPTED else "--max-duration was over"
+    return (
+        f"unfinished: {ended} after {len(turns.records)} of {setting.turns} requests; figures are of those alone",
+    )
 
 
 def _warm_up(env: Env, spec: LoadSpec, requests: Sequence[BenchRequest], setting: Setting) -> None:
@@ -184,7 +171,16 @@ def _warm_up(env: Env, spec: LoadSpec, requests: Sequence[BenchRequest], setting
         env.notify(
             Progress(step="warm_up", text=f"{setting.label}: {len(requests)} short requests to warm up")
         )
-        run_load(replace(spec, rate=None, concurrency=setting.concurrency or len(requests)), requests)
+        in_flight = min(setting.concurrency or len(requests), len(requests))
+        calm = replace(
+            spec,
+            rate=None,
+            concurrency=in_flight,
+            processes=min(spec.processes, in_flight),
+            max_duration_s=None,
+        )
+        if run_load(calm, requests).interrupted:
+            raise Interrupted("interrupted while it warmed up")
 
 
 def _notifier(env: Env, setting: Setting) -> Callable[[LoadProgress], None]:

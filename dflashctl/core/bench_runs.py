@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING
 
 from dflashctl.core.latency import DEFINITIONS
@@ -17,6 +18,13 @@ if TYPE_CHECKING:
 
 RUN_FILE_KIND = "dflashctl bench"
 RUN_FILE_VERSION = 1
+
+
+class Unfinished(str, Enum):
+    """Why a run ended before each of its requests was sent and answered."""
+
+    INTERRUPTED = "interrupted"  # Ctrl-C, TERM or HUP
+    MAX_DURATION = "max_duration"  # --max-duration was over
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +48,8 @@ class Speedup:
 class BenchRun:
     """One load of one server. `looping` are answers that fell into a loop, out of `judged` texts.
 
-    `withheld`: why its latencies are left out, empty when they are not.
+    `withheld`: why its latencies are left out, empty when they are not. `unfinished`: why it is not whole, None
+    when it is; its figures are then those of the requests that were done.
     """
 
     summary: RunSummary
@@ -56,6 +65,7 @@ class BenchRun:
     judged: int = 0
     warnings: tuple[str, ...] = ()
     withheld: tuple[str, ...] = ()
+    unfinished: Unfinished | None = None
     records: tuple[RequestRecord, ...] | None = None
 
     def to_json(self) -> dict[str, object]:
@@ -75,6 +85,7 @@ class BenchRun:
             "judged": self.judged,
             "warnings": self.warnings,
             "withheld": self.withheld,
+            "unfinished": self.unfinished,
             "gpu_readings": self.gpu_readings,
             "samples": self.samples,
         }

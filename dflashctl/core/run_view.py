@@ -107,6 +107,7 @@ class RunView:
     gpu_readings: tuple[GpuReading, ...] = ()
     warnings: tuple[str, ...] = ()
     withheld: tuple[str, ...] = ()
+    unfinished: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,143 @@
+"""A `bench` that ends before its time: what was done is kept and told, and nothing else is lost or left behind."""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+import dflashctl
+from dflashctl.commands.bench import bench
+from dflashctl.commands.bench_compare import bench_compare
+from dflashctl.core.bench_options import BenchOptions
+from dflashctl.core.bench_runs import Unfinished
+from dflashctl.core.errors import ExitCode, Interrupted
+from dflashctl.env import Env
+from tests.fakes.fake_datasets import FakeDataSets
+from tests.fakes.mock_sse import MockServer, Wish
+
+SCHEMA = json.loads((Path(dflashctl.__file__).parent / "schemas" / "bench-result.schema.json").read_text())
+STOPS = (signal.SIGINT,)
+SLOW = Wish(chunks=4, gap_ms=10, ttft_ms=60)
+
+
+@pytest.fixture
+def server():
+    with MockServer(SLOW) as running:
+        yield running
+
+
+@pytest.fixture
+def env(tmp_path):
+    two_turns = tuple({"prompt": [f"first {n}", f"second {n}"]} for n in range(80))
+    return Env(
+        cwd=tmp_path,
+        environ={"HOME": str(tmp_path)},
+        datasets=FakeDataSets(mt_bench_prompts=two_turns),
+    )
+
+
+def written(tmp_path):
+    document = json.loads((tmp_path / "run.json").read_text())
+    jsonschema.Draft202012Validator(SCHEMA).validate(document)
+    return document["runs"]
+
+
+@pytest.mark.parametrize(("workload", "sent"), [("tiny-math", 60), ("mt-bench", 160)])
+def test_the_limit_of_a_run_keeps_what_was_done(env, server, tmp_path, workload, sent):
+    options = BenchOptions(url=server.url, workloads=(workload,), max_duration_s=0.7, output="run.json")
+    report = bench(env, options)
+    (run,) = report.data.runs
+    assert 0 < run.summary.requests < sent
+    assert run.summary.errors == 0
+    assert run.unfinished is Unfinished.MAX_DURATION
+    assert run.summary.duration_s < 1.5
+    (kept,) = written(tmp_path)
+    assert kept["unfinished"] == "max_duration"
+    assert any(f"of {sent} requests" in finding.summary for finding in report.findings)
+
+
+def test_the_limit_of_a_run_holds_for_all_its_turns_together(env, server, tmp_path):
+    options = BenchOptions(
+        url=server.url,
+        workloads=("mt-bench",),
+        count=8,
+        concurrency=(8,),
+        max_duration_s=0.05,
+        output="run.json",
+    )
+    (run,) = bench(env, options).data.runs
+    assert {name.rpartition("#")[2] for name in run.samples.ids} == {"1"}
+    assert run.unfinished is Unfinished.MAX_DURATION
+
+
+def interrupting(env, server, *, at: int, number: int = signal.SIGINT):
+    """The call that stops itself when the server has had `at` requests."""
+    over = threading.Event()
+
+    def watch() -> None:
+        while not over.is_set():
+            if len(server.requests) >= at:
+                signal.pthread_kill(threading.main_thread().ident, number)
+                return
+            over.wait(0.005)
+
+    thread = threading.Thread(target=watch)
+
+    def run(options):
+        thread.start()
+        try:
+            return bench(env, options)
+        finally:
+            over.set()
+            thread.join()
+
+    return run
+
+
+# The probe asks once or twice, the warm-up once for each of `concurrency`.
+@pytest.mark.parametrize("number", STOPS)
+@pytest.mark.parametrize("at", [1, 2], ids=["probe", "warm-up"])
+def test_a_stop_before_the_first_measured_request_ends_the_command(env, server, tmp_path, at, number):
+    server.defaults = Wish(chunks=50, gap_ms=20)
+    with pytest.raises(Interrupted) as stopped:
+        interrupting(env, server, at=at, number=number)(BenchOptions(url=server.url, output="run.json"))
+    assert stopped.value.exit_code is ExitCode.INTERRUPTED
+    assert "nothing was written" in stopped.value.hint
+    assert len(server.requests) == at
+    assert not (tmp_path / "run.json").exists()
+
+
+@pytest.mark.parametrize("number", STOPS)
+def test_a_stop_in_a_run_keeps_its_finished_requests(env, server, tmp_path, number):
+    options = BenchOptions(url=server.url, concurrency=(1, 2), output="run.json")
+    report = interrupting(env, server, at=9, number=number)(options)
+    assert report.exit_code is ExitCode.INTERRUPTED
+    (run,) = report.data.runs
+    assert run.unfinished is Unfinished.INTERRUPTED
+    assert 0 < run.summary.requests < 10
+    assert run.summary.errors == 0  # what was in flight is no fault of the server
+    assert str(tmp_path / "run.json") in report.errors[0].hint
+    (kept,) = written(tmp_path)
+    assert kept["unfinished"] == "interrupted"
+    assert kept["requests"] == len(kept["samples"]["ids"])
+
+
+def test_an_interrupted_run_can_be_compared(env, server, tmp_path):
+    bench(env, BenchOptions(url=server.url, count=12, output="whole.json"))
+    interrupting(env, server, at=20)(BenchOptions(url=server.url, count=12, output="run.json"))
+    assert written(tmp_path)[0]["requests"] < 12
+    (pair,) = bench_compare(env, "whole.json", "run.json").data.pairs
+    assert pair.changes or pair.refusals
+
+
+def test_a_stop_in_a_later_run_keeps_the_earlier_ones(env, server, tmp_path):
+    options = BenchOptions(url=server.url, count=4, concurrency=(1, 2), output="run.json")
+    report = interrupting(env, server, at=9)(options)
+    assert report.exit_code is ExitCode.INTERRUPTED
+    first, *_ = written(tmp_path)
+    assert first["unfinished"] is None
