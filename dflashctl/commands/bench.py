@@ -14,6 +14,7 @@ from dflashctl.commands.bench_servers import Variant, profile_name, serving, var
 from dflashctl.commands.bench_settings import loads, output_limit, setting_of, workload_names
 from dflashctl.commands.bench_verdict import report_of, with_speedups
 from dflashctl.commands.live_server import api_key, live_server
+from dflashctl.commands.outputs import require_outputs
 from dflashctl.core.accept import SIMULATED_ACCEPT_VARIABLE
 from dflashctl.core.bench_options import BenchOptions, Sweep, parse_sweep
 from dflashctl.core.bench_runs import BenchResult, BenchRun, Unfinished
@@ -104,6 +105,10 @@ def _open(env: Env, options: BenchOptions) -> _Session:
         raise UsageProblem("--max-regression needs the result to compare with", hint="--against FILE")
     stamp = datetime.fromtimestamp(env.clock.wall(), tz=timezone.utc).strftime("%Y%m%d-%H%M%S")
     path = env.cwd / (options.output or f"dflashctl-bench-{stamp}.json")
+    exports = (("--csv", options.csv), ("--jsonl", options.jsonl))
+    require_outputs(
+        [("--output", path), *((option, env.cwd / file) for option, file in exports if file is not None)]
+    )
     return _Session(path=path, before=existing(path), runs=[], sessions=[])
 
 

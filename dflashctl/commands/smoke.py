@@ -7,9 +7,11 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from dflashctl.commands.bench_save import write_text
 from dflashctl.commands.live_server import api_key, live_server
+from dflashctl.commands.outputs import require_outputs
 from dflashctl.commands.second_server import without_speculation
-from dflashctl.core.errors import ExitCode, StateError, UsageProblem
+from dflashctl.core.errors import ExitCode, UsageProblem
 from dflashctl.core.findings import Finding, Severity
 from dflashctl.core.lossless import NEAR_TIE_NATS
 from dflashctl.core.reference_run import read_reference
@@ -29,18 +31,20 @@ if TYPE_CHECKING:
 
 def smoke(env: Env, options: SmokeOptions) -> Report:
     """All proofs on one server: exit 1 when one fails, 3 when the instance is not up, 69 when nothing answers."""
-    _check(options)
+    _check(env, options)
     server = live_server(env, options.name, options.url)
     settings = _settings(env, server, options)
     with ExitStack() as stack:
         reference = _reference(env, server, options, settings, stack)
         client = connect(env.web, env.clock, server.url, settings, reference=reference)
+        if options.save_reference is not None:
+            _require_plain(client)
         proofs = run_all(client, settings, env.notify)
     saved = _save(env, client, options.save_reference) if options.save_reference else None
     return _report(server, client, proofs, saved)
 
 
-def _check(options: SmokeOptions) -> None:
+def _check(env: Env, options: SmokeOptions) -> None:
     known = [module.ID for module in PROOFS]
     for name in options.only:
         if name not in known:
@@ -48,6 +52,8 @@ def _check(options: SmokeOptions) -> None:
     given = [options.against_no_spec, options.against is not None, options.reference is not None]
     if sum(given) > 1:
         raise UsageProblem("--against-no-spec, --against and --reference exclude each other")
+    if options.save_reference is not None:
+        require_outputs([("--save-reference", env.cwd / options.save_reference)])
 
 
 def _settings(env: Env, server: LiveServer, options: SmokeOptions) -> ProofSettings:
@@ -101,18 +107,18 @@ def _read(env: Env, path: str) -> object:
         raise UsageProblem(f"the reference run {path!r} is not JSON: {error}") from error
 
 
-def _save(env: Env, client: Client, path: str) -> str:
-    """Record this server's own texts; only texts without speculation can be a reference."""
+def _require_plain(client: Client) -> None:
+    """Only texts without speculation can be a reference."""
     if client.facts.speculates and not client.facts.per_request_speculation:
         raise UsageProblem(
             "this server speculates, so its texts are no reference",
             hint="dflashctl up PROFILE --set speculative.algorithm=NONE, then smoke --save-reference",
         )
-    run = record(client)
-    try:
-        (env.cwd / path).write_text(json.dumps(to_json(run)) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise StateError(f"the reference run {path!r} cannot be written: {error.strerror}") from error
+
+
+def _save(env: Env, client: Client, path: str) -> str:
+    """Record this server's own texts."""
+    write_text(env.cwd / path, json.dumps(to_json(record(client))) + "\n")
     return path
 
 
