@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -13,12 +14,22 @@ from typing import IO, TYPE_CHECKING
 from dflashctl.core.errors import Unavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from types import TracebackType
 
 _ROOT = str(Path(__file__).resolve().parents[2])
 # Isolated and without site: nothing that the user's environment brings may run in the measuring process.
 _PROGRAM = f"import sys; sys.path.insert(0, {_ROOT!r}); from dflashctl.bench.worker import main; main()"
+
+
+@contextlib.contextmanager
+def _signals_held() -> Iterator[None]:
+    """A process that starts meanwhile never sees a stop that is sent to the whole group: it is the parent's business."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class WorkerProcess:
@@ -30,13 +41,14 @@ class WorkerProcess:
         self.ended = False
         self.number = number
         self._rest = b""
-        self._process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", _PROGRAM],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            pass_fds=(bodies_fd,),
-        )
+        with _signals_held():
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-S", "-c", _PROGRAM],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                pass_fds=(bodies_fd,),
+            )
         data = json.dumps(config).encode()
         self._tell(b"%d\n%b" % (len(data), data))
 

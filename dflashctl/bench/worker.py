@@ -150,8 +150,9 @@ def _line(fd: int) -> bytes:
 
 
 def main() -> None:
-    """Entry of the process; Ctrl-C is the parent's business, which then stops this process by its pipe."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Entry of the process; a stop is the parent's business, which then stops this process by its pipe."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
     size = int(_line(0))
     parts = []
     while size:

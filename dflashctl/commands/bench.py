@@ -24,6 +24,7 @@ from dflashctl.core.exposure import KEY_FILE_VARIABLE, KEY_VARIABLE
 from dflashctl.core.report import ErrorInfo, Outcome
 from dflashctl.core.run_view import RunFile, read_run_file
 from dflashctl.proofs.runner import ProofSettings, connect
+from dflashctl.supervise import stops_interrupt
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,7 +57,15 @@ class _Session:
 
 
 def bench(env: Env, options: BenchOptions) -> Report:
-    """All runs asked for: exit 1 below a floor, a published figure or an earlier result; 3 when nothing is up."""
+    """All runs asked for: exit 1 below a floor, a published figure or an earlier result; 3 when nothing is up.
+
+    Ctrl-C, TERM and HUP end it with 130; servers of its own are stopped, and finished requests kept.
+    """
+    with stops_interrupt():
+        return _bench(env, options)
+
+
+def _bench(env: Env, options: BenchOptions) -> Report:
     sweep = parse_sweep(options.sweep)
     against = _against(env, options)
     word = profile_name(env, options)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from dflashctl.commands.instance_profile import server_profile
 from dflashctl.commands.live_server import LiveServer, live_server
-from dflashctl.core.errors import CheckFailed, ExitCode, UsageProblem
+from dflashctl.core.errors import Busy, CheckFailed, ExitCode, Interrupted, UsageProblem
 from dflashctl.core.options import PlanRequest
 from dflashctl.core.report import Outcome, Report
 
@@ -41,19 +41,35 @@ def without_speculation(env: Env, server: LiveServer, profile: str | None) -> It
 
 @contextmanager
 def own_server(env: Env, request: PlanRequest) -> Iterator[LiveServer]:
-    """Bring `request` up, detached, on the first free port from the profile's on, and down at the end."""
+    """Bring `request` up, detached, on the first free port from the profile's on, and down at the end.
+
+    However the block or the start ends, a signal included: what was started here does not outlive it.
+    """
     from dflashctl.commands.down import down
     from dflashctl.commands.up import up
+    from dflashctl.supervise import StoppedEarly, undisturbed
 
     placed = request if request.port is not None else replace(request, port=_free_port(env, request))
     name = placed.name or placed.profile
-    report = up(env, placed, detach=True)
+    ours = not env.instances.read(name).supervised
+    try:
+        report = up(env, placed, detach=True)
+    except Busy:
+        raise
+    except BaseException as stop:
+        if ours:
+            with undisturbed():
+                down(env, name)
+        if isinstance(stop, StoppedEarly):
+            raise Interrupted(f"interrupted while {name!r} was started") from stop
+        raise
     try:
         _require_up(report, name)
         yield live_server(env, name, None)
     finally:
         if report.outcome is not Outcome.FAILED:
-            down(env, name)
+            with undisturbed():
+                down(env, name)
 
 
 def _require_up(report: Report, name: str) -> None:

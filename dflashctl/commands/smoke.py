@@ -22,6 +22,7 @@ from dflashctl.proofs import PROOFS
 from dflashctl.proofs.client import Expected
 from dflashctl.proofs.references import OtherServer, SavedRun, record
 from dflashctl.proofs.runner import ProofSettings, connect, run_all
+from dflashctl.supervise import stops_interrupt
 
 if TYPE_CHECKING:
     from dflashctl.commands.live_server import LiveServer
@@ -30,7 +31,15 @@ if TYPE_CHECKING:
 
 
 def smoke(env: Env, options: SmokeOptions) -> Report:
-    """All proofs on one server: exit 1 when one fails, 3 when the instance is not up, 69 when nothing answers."""
+    """All proofs on one server: exit 1 when one fails, 3 when the instance is not up, 69 when nothing answers.
+
+    Ctrl-C, TERM and HUP end it with 130; a server of its own is stopped.
+    """
+    with stops_interrupt():
+        return _smoke(env, options)
+
+
+def _smoke(env: Env, options: SmokeOptions) -> Report:
     _check(env, options)
     server = live_server(env, options.name, options.url)
     settings = _settings(env, server, options)

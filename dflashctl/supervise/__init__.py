@@ -7,11 +7,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dflashctl.supervise.detached import start_detached
     from dflashctl.supervise.foreground import run
-    from dflashctl.supervise.signals import stop_raises
+    from dflashctl.supervise.signals import StoppedEarly, stop_raises, stops_interrupt, undisturbed
 
-__all__ = ["run", "start_detached", "stop_raises"]
+__all__ = ["StoppedEarly", "run", "start_detached", "stop_raises", "stops_interrupt", "undisturbed"]
 
-_PLACES = {"run": "foreground", "start_detached": "detached", "stop_raises": "signals"}
+_PLACES = {
+    "run": "foreground",
+    "start_detached": "detached",
+    "StoppedEarly": "signals",
+    "stop_raises": "signals",
+    "stops_interrupt": "signals",
+    "undisturbed": "signals",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections import deque
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
@@ -11,12 +12,13 @@ from typing import TYPE_CHECKING
 from dflashctl.core.errors import DflashError, ExitCode, Interrupted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from types import FrameType
 
     from typing_extensions import Self
 
 _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_ONE_STOP_S = 0.25  # `timeout` signals the process, then its group: one stop, two signals
 _SUSPENDS = (signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)
 
 
@@ -100,3 +102,41 @@ def stop_raises() -> Iterator[None]:
     finally:
         for number, handler in old.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def stops_interrupt() -> Iterator[None]:
+    """While a command measures, TERM and HUP end it as Ctrl-C does, so that its servers are stopped and results kept.
+
+    A hang-up that is ignored (nohup) stays so. What comes within 0.25 s of a signal belongs to the same stop.
+    """
+    last_s = float("-inf")
+
+    def _interrupt(number: int, frame: FrameType | None) -> None:
+        nonlocal last_s
+        before_s, last_s = last_s, time.monotonic()
+        if last_s - before_s > _ONE_STOP_S:
+            signal.default_int_handler(number, frame)
+
+    meant = [n for n in _STOPS if signal.getsignal(n) is not signal.SIG_IGN]
+    with _handled(meant, _interrupt):
+        yield
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """While something must be put in order, such as the stop of a server of our own, no signal cuts it short."""
+    with _handled(_STOPS, lambda _number, _frame: None):
+        yield
+
+
+@contextmanager
+def _handled(
+    numbers: Iterable[signal.Signals], handler: Callable[[int, FrameType | None], None]
+) -> Iterator[None]:
+    old = {number: signal.signal(number, handler) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, before in old.items():
+            signal.signal(number, before)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import threading
 from pathlib import Path
@@ -19,9 +20,10 @@ from dflashctl.core.errors import ExitCode, Interrupted
 from dflashctl.env import Env
 from tests.fakes.fake_datasets import FakeDataSets
 from tests.fakes.mock_sse import MockServer, Wish
+from tests.support.program import Program, free_port, processes_with, wait_for
 
 SCHEMA = json.loads((Path(dflashctl.__file__).parent / "schemas" / "bench-result.schema.json").read_text())
-STOPS = (signal.SIGINT,)
+STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 SLOW = Wish(chunks=4, gap_ms=10, ttft_ms=60)
 
 
@@ -141,3 +143,65 @@ def test_a_stop_in_a_later_run_keeps_the_earlier_ones(env, server, tmp_path):
     assert report.exit_code is ExitCode.INTERRUPTED
     first, *_ = written(tmp_path)
     assert first["unfinished"] is None
+
+
+# `timeout` and Slurm signal the whole process group, and twice.
+def group_stop(process, number):
+    os.killpg(process.pid, number)
+    os.killpg(process.pid, number)
+
+
+def is_ready(program, name):
+    return program.record(name).get("ready")
+
+
+def is_starting(program, name):
+    return program.record(name).get("server")
+
+
+@pytest.fixture
+def program(tmp_path):
+    running = Program(tmp_path)
+    yield running
+    running.close()
+
+
+@pytest.mark.timeout(200)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("when", [is_starting, is_ready])
+def test_a_stop_takes_the_server_that_bench_started_along(program, number, when):
+    process = program.start(
+        "bench", "--profile", "tiny-cpu", "-c", "1,2,4", "-o", "run.json", start_new_session=True
+    )
+    wait_for(lambda: when(program, "tiny-cpu-bench"), "the start of the server")
+    group_stop(process, number)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, (out, err)
+    assert program.json("status", "tiny-cpu-bench")["exit_code"] == 3
+    assert not processes_with(str(program.state))
+
+
+@pytest.mark.timeout(200)
+def test_a_stop_keeps_the_finished_runs_of_a_server_that_bench_started(program):
+    process = program.start(
+        "bench", "--profile", "tiny-cpu", "-c", "1,2,4", "-o", "run.json", start_new_session=True
+    )
+    wait_for((program.folder / "run.json").exists, "the first run")
+    group_stop(process, signal.SIGTERM)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert written(program.folder)[0]["unfinished"] is None
+    assert program.json("status", "tiny-cpu-bench")["exit_code"] == 3
+
+
+@pytest.mark.timeout(200)
+def test_a_stop_takes_the_server_that_smoke_started_along(program):
+    up = program.json("up", "tiny-cpu", "--port", str(free_port()), "-d")
+    assert up["exit_code"] == 0, up
+    process = program.start("smoke", "tiny-cpu", "--against-no-spec", start_new_session=True)
+    wait_for(lambda: is_starting(program, "tiny-cpu-no-spec"), "the start of the server")
+    group_stop(process, signal.SIGTERM)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert program.json("status", "tiny-cpu-no-spec")["exit_code"] == 3
+    assert program.json("status", "tiny-cpu")["exit_code"] == 0
