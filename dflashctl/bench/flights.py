@@ -174,7 +174,7 @@ class Flights:
         """End what ran out of time."""
         target = self._target
         for flight in tuple(self.flying):
-            if now - flight.heard_s > target.stall_s:
+            if flight.begun and now - flight.heard_s > target.stall_s:
                 self.give_up(flight, now, "stall", f"no byte for {target.stall_s:g} s")
             elif now - (flight.sent_s or flight.intended_s) > target.timeout_s:
                 self.give_up(flight, now, "timeout", f"not done within {target.timeout_s:g} s")

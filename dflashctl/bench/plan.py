@@ -25,7 +25,8 @@ class Target:
         self.family: int = found[0][0]
         self.address: tuple[object, ...] = found[0][4]
         self._context = _tls_context(config) if config["tls"] else None
-        self.stall_s = float(str(config["stall_s"]))
+        stall = config["stall_s"]
+        self.stall_s = float(str(stall)) if stall is not None else float("inf")
         self.timeout_s = float(str(config["timeout_s"]))
         self.connect_timeout_s = float(str(config["connect_timeout_s"]))
         self.chunk_usage = bool(config["chunk_usage"])

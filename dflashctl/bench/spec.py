@@ -42,7 +42,9 @@ class LoadSpec:
     latencies count from the planned time, so that waiting in the client is not hidden.
     counts: where exact accept counts come from (probe_counts finds out); None asks for none.
     chunk_usage: ask the server for its running token count in every chat chunk, so that the tokens of the first
-    chunk and ITL are exact. stall_s/timeout_s end a request without bytes / without end.
+    chunk and ITL are exact. timeout_s ends a request that is not done. stall_s ends one that has begun
+    to answer and then sends no byte for so long; None leaves it to timeout_s, as a server may well be silent in
+    mid-stream (a long prefill of others, a preemption).
     max_duration_s: send nothing after that; what is in flight may finish within timeout_s.
     key_env, key_file: where the API key is read; it goes to the workers through a pipe.
     """
@@ -56,7 +58,7 @@ class LoadSpec:
     keep_text: bool = False
     max_duration_s: float | None = None
     timeout_s: float = 600.0
-    stall_s: float = 120.0
+    stall_s: float | None = None
     connect_timeout_s: float = 10.0
     processes: int = 1
     headers: Mapping[str, str] = field(default_factory=dict)

@@ -18,7 +18,7 @@ class RequestError(str, Enum):
     STREAM = "stream"  # an error object inside the stream
     CLOSED = "closed"  # the server ended the connection before the answer was whole
     RESET = "reset"  # the connection was reset
-    STALL = "stall"  # no byte for LoadSpec.stall_s
+    STALL = "stall"  # no byte for LoadSpec.stall_s in mid-answer
     TIMEOUT = "timeout"  # not done within LoadSpec.timeout_s
     PROTOCOL = "protocol"  # bytes that are not HTTP or not the announced event format
     EMPTY = "empty"  # a whole answer without a single token

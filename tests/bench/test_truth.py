@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from dflashctl.bench import RequestError, summarise
+from dflashctl.bench import LoadSpec, RequestError, summarise
 from dflashctl.core import latency
 
 SLACK_S = 0.25  # what a busy machine may add; wrong definitions are off by more than that
@@ -190,6 +190,15 @@ def test_errors_are_told_apart_and_spoil_nothing_else(load, wish, kind, detail, 
 def test_a_timeout_ends_a_request_that_goes_on(one):
     record = one(chunks=500, gap_ms=20, spec={"timeout_s": 0.4})
     assert record.error is RequestError.TIMEOUT
+
+
+@pytest.mark.parametrize("wish", [{"ttft_ms": 900}, {"stall_at": 3}], ids=["first token", "mid-stream"])
+def test_silence_is_bounded_by_the_timeout_alone(one, wish):
+    """Nothing else ends a request unless a stall limit was asked for: a busy server may be silent for long."""
+    assert LoadSpec(url="http://h", concurrency=1).stall_s is None
+    assert one(**wish, spec={"timeout_s": 0.5}).error is RequestError.TIMEOUT
+    if "ttft_ms" in wish:
+        assert one(**wish, spec={"timeout_s": 30.0}).error is None
 
 
 @pytest.mark.parametrize("api", ["chat", "generate"])
