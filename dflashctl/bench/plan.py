@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 from collections import deque
@@ -12,6 +13,9 @@ from dflashctl.bench.flight import Link
 
 if TYPE_CHECKING:
     import ssl
+    from collections.abc import Sequence
+
+Place = tuple[int, tuple[object, ...]]
 
 
 class Target:
@@ -21,14 +25,14 @@ class Target:
         """`requests`: [api index, offset, size] by request index; raises OSError when the name is unknown."""
         self.host = str(config["host"])
         port = int(str(config["port"]))
+        self.connect_timeout_s = float(str(config["connect_timeout_s"]))
         found = socket.getaddrinfo(self.host, port, type=socket.SOCK_STREAM)
-        self.family: int = found[0][0]
-        self.address: tuple[object, ...] = found[0][4]
+        places = list(dict.fromkeys((family, address) for family, *_, address in found))
+        self.family, self.address = reachable(places, self.connect_timeout_s)
         self._context = _tls_context(config) if config["tls"] else None
         stall = config["stall_s"]
         self.stall_s = float(str(stall)) if stall is not None else float("inf")
         self.timeout_s = float(str(config["timeout_s"]))
-        self.connect_timeout_s = float(str(config["connect_timeout_s"]))
         self.chunk_usage = bool(config["chunk_usage"])
         self.keep_text = bool(config["keep_text"])
         self._apis = ("chat", "generate")
@@ -52,6 +56,19 @@ class Target:
         """Head and body; the body comes from a file, so that long prompts do not fill this process."""
         api, offset, size = self._requests[index]
         return b"%b%d\r\n\r\n%b" % (self._heads[api], size, os.pread(self._bodies, size, offset))
+
+
+def reachable(places: Sequence[Place], limit_s: float) -> Place:
+    """The first (family, address) at which something listens, each tried for `limit_s`; the first one if none.
+
+    "localhost" is often ::1 before 127.0.0.1, whichever of them the server is bound to. A single place is not tried.
+    """
+    for family, address in places if len(places) > 1 else ():
+        with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_STREAM) as attempt:
+            attempt.settimeout(limit_s)
+            attempt.connect(address)
+            return family, address
+    return places[0]
 
 
 def _tls_context(config: dict[str, object]) -> ssl.SSLContext:

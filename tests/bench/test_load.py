@@ -19,6 +19,7 @@ from dflashctl.bench import (
     run_load,
     summarise,
 )
+from dflashctl.bench.plan import reachable
 from dflashctl.bench.run import worker_configs
 from dflashctl.bench.schedule import poisson_times
 from dflashctl.bench.server import metrics_text, server_info
@@ -127,6 +128,39 @@ def test_a_dead_server_fails_every_request_and_ends():
     assert {r.error for r in result.records} == {RequestError.CONNECT}
     assert len(result.records) == 10
     assert "refused" in result.records[0].error_detail
+
+
+LISTENING, DEAD = "127.0.0.1", "127.0.0.2"
+
+
+@pytest.mark.parametrize(
+    ("hosts", "want"),
+    [
+        ((LISTENING, DEAD), LISTENING),
+        ((DEAD, LISTENING), LISTENING),
+        ((DEAD, DEAD, LISTENING), LISTENING),
+        ((DEAD, "127.0.0.3"), DEAD),  # the load itself then says what is wrong
+        ((DEAD,), DEAD),
+    ],
+)
+def test_every_address_of_a_name_is_tried(server, hosts, want):
+    """As when "localhost" is ::1 first and the server has IPv4 alone."""
+    places = [(socket.AF_INET, (host, server.port)) for host in hosts]
+    assert reachable(places, 5.0) == (socket.AF_INET, (want, server.port))
+
+
+def test_an_address_family_that_this_host_lacks_is_passed_over(server):
+    places = [
+        (socket.AF_INET6, ("::1", server.port, 0, 0)),
+        (socket.AF_INET, ("127.0.0.1", server.port)),
+    ]
+    assert reachable(places, 5.0) == places[1]
+
+
+@pytest.mark.parametrize("processes", [1, 2, 5])
+def test_processes_without_a_request_of_their_own_are_no_fault(load, processes):
+    result = load({}, {}, rate=100.0, concurrency=None, processes=processes)
+    assert [r.error for r in result.records] == [None, None]
 
 
 def test_an_unknown_host_is_unavailable():
