@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from array import array
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -69,7 +70,7 @@ def failure(command: str, error: DflashError, *, data: object | None = None) -> 
 
 
 def to_json(value: object) -> Json:
-    """Plain JSON values from dataclasses, enums, tuples and mappings; a `to_json` method wins."""
+    """Plain JSON values from dataclasses, enums, tuples, arrays and mappings; a `to_json` method wins."""
     own = getattr(value, "to_json", None)
     if own is not None and not isinstance(value, type):
         return to_json(own())
@@ -81,7 +82,7 @@ def to_json(value: object) -> Json:
         return {field.name: to_json(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, dict) or hasattr(value, "items"):
         return {str(key): to_json(item) for key, item in value.items()}
-    if isinstance(value, (tuple, list, frozenset, set)):
+    if isinstance(value, (tuple, list, frozenset, set, array)):
         return [to_json(item) for item in value]
     return str(value)
 
