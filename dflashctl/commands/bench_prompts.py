@@ -104,7 +104,7 @@ def _split(
 def _from_file(env: Env, options: BenchOptions, name: str, warm_up: int, max_tokens: int | None) -> Gathered:
     path = Path(options.prompts or "")
     try:
-        source = (env.cwd / path).read_text(encoding="utf-8")
+        source = (env.cwd / path).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageProblem(f"the prompts file {str(path)!r} cannot be read: {error}") from error
     prompts = read_prompts(source, str(path))

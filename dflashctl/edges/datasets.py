@@ -74,12 +74,12 @@ def _read(path: Path, source: DataSource) -> tuple[Record, ...]:
     """JSON lines, a JSON list, or Parquet, by the file's ending."""
     if source.path.endswith(".parquet"):
         return _read_parquet(path)
-    text = path.read_text(encoding="utf-8")
+    text = path.read_text(encoding="utf-8-sig")
     try:
         if source.path.endswith(".jsonl"):
-            return tuple(json.loads(line) for line in text.splitlines() if line.strip())
+            return tuple(json.loads(line) for line in text.split("\n") if line.strip())
         return tuple(json.loads(text))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise Permanent(
             f"{source.label} is not JSON: {error}", hint=f"remove {path} and try again"
         ) from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 
 from dflashctl.core.errors import UsageProblem
@@ -16,15 +17,25 @@ def read_prompts(text: str, origin: str, count: int | None = None) -> tuple[Benc
 
     UsageProblem names the file and the line of the first one that is none of these.
     """
-    lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+    numbered = enumerate(
+        text.split("\n"), 1
+    )  # splitlines() would also cut at U+2028 and U+0085 inside a string
+    lines = [(number, line) for number, line in numbered if line.strip()]
     if not lines:
         raise UsageProblem(f"{origin} holds no prompts", hint='one JSON object a line: {"messages": [...]}')
-    found = tuple(_prompt(line, f"{origin}:{number}", number) for number, line in lines[:count])
-    names = [prompt.id for prompt in found]
-    twice = next((name for name in names if names.count(name) > 1), None)
+    found = tuple(_shallow(line, f"{origin}:{number}", number) for number, line in lines[:count])
+    times = Counter(prompt.id for prompt in found)
+    twice = next((name for name, count in times.items() if count > 1), None)
     if twice is not None:
         raise UsageProblem(f"{origin} has two prompts with the id {twice!r}")
     return found
+
+
+def _shallow(line: str, where: str, number: int) -> BenchPrompt:
+    try:
+        return _prompt(line, where, number)
+    except RecursionError as error:
+        raise UsageProblem(f"{where} is nested too deeply for a prompt") from error
 
 
 def _prompt(line: str, where: str, number: int) -> BenchPrompt:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
+import jsonschema
 import pytest
 
+import dflashctl
 from dflashctl.commands.bench import bench
 from dflashctl.core.bench_options import BenchOptions
 from dflashctl.env import Env
 from tests.fakes.mock_sse import MockServer, Wish
+
+SCHEMA = json.loads((Path(dflashctl.__file__).parent / "schemas" / "bench-result.schema.json").read_text())
 
 
 @pytest.fixture
@@ -38,3 +45,21 @@ def test_any_load_goes_with_any_number_of_processes(env, server, load, processes
     options = BenchOptions(url=server.url, count=6, processes=processes, output="x.json", **load)
     runs = bench(env, options).data.runs
     assert {(run.summary.requests, run.summary.errors) for run in runs} == {(6, 0)}
+
+
+def test_a_prompts_file_may_begin_with_a_byte_order_mark(env, server, tmp_path):
+    (tmp_path / "mine.jsonl").write_text('{"prompt": "a"}\n', encoding="utf-8-sig")
+    (run,) = bench(env, BenchOptions(url=server.url, prompts="mine.jsonl", output="x.json")).data.runs
+    assert run.summary.errors == 0
+
+
+def test_the_records_of_a_run_hold_numbers(env, server, tmp_path):
+    bench(env, BenchOptions(url=server.url, count=2, output="x.json", records=True))
+    document = json.loads((tmp_path / "x.json").read_text())
+    jsonschema.Draft202012Validator(SCHEMA).validate(document)
+    for record in document["runs"][0]["records"]:
+        assert all(isinstance(gap, float) for gap in record["gaps_s"])
+        assert (len(record["gaps_s"]), record["chunk_tokens"]) == (2, [1, 1, 1])
+    document["runs"][0]["records"][0]["gaps_s"] = "array('f', [0.004])"
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.Draft202012Validator(SCHEMA).validate(document)

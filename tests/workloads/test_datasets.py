@@ -95,6 +95,15 @@ def test_a_json_list_is_read_whole(tmp_path):
         assert list(sets.records(source)) == rows
 
 
+@pytest.mark.parametrize("bom", ["", "\ufeff"], ids=["plain", "byte order mark"])
+def test_only_a_line_feed_ends_a_line_of_a_set(tmp_path, bom):
+    rows = [{"answer": "a\u2028b\x85c"}, {"answer": "d"}]
+    source = replace(math500.SOURCE, rows=2)
+    lines = bom + "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+    with hub(tmp_path, {address(source): lines.encode()}) as (sets, _):
+        assert list(sets.records(source)) == rows
+
+
 def test_a_file_of_another_size_is_not_the_pinned_one(tmp_path):
     files = {address(math500.SOURCE): (DATA / "math500.jsonl").read_bytes()}
     with hub(tmp_path, files) as (sets, _), pytest.raises(Permanent, match="1 records, not 500"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -172,8 +173,31 @@ def test_a_prompts_file_may_hold_three_shapes():
         ('{"prompt": "a", "max_tokens": 0}', "max_tokens 0"),
         ('{"prompt": "a", "id": "x"}\n{"prompt": "b", "id": "x"}', "two prompts"),
         ("3", "no messages"),
+        ('{"prompt": "a"}\n' + "[" * 100_000, r"p\.jsonl:2 is nested too deeply"),
+        ('{"prompt": "a", "id": ' + "[" * 100_000 + "]" * 100_000 + "}", r"p\.jsonl:1 is nested too deeply"),
+        ('{"prompt": "a", "max_tokens": ' + "[" * 900 + "]" * 900 + "}", r"p\.jsonl:1 "),
     ],
 )
 def test_a_bad_prompts_file_is_refused_with_its_line(text, words):
     with pytest.raises(UsageProblem, match=words):
         read_prompts(text, "p.jsonl")
+
+
+# JSON allows these inside a string as they are; str.splitlines() takes them for line ends.
+@pytest.mark.parametrize(
+    "mark", ["\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e"], ids=ascii
+)
+def test_only_a_line_feed_ends_a_line_of_a_prompts_file(mark):
+    escaped = json.dumps(f"a{mark}b", ensure_ascii=mark < " ")
+    one, two = read_prompts(f'{{"prompt": {escaped}}}\r\n{{"prompt": "c"}}\n', "p.jsonl")
+    assert one.messages == (("user", f"a{mark}b"),)
+    assert (two.id, two.messages) == ("line-2", (("user", "c"),))
+
+
+def test_a_long_prompts_file_is_read_at_once():
+    lines = [json.dumps({"id": f"p{n}", "prompt": "x"}) for n in range(50_000)]
+    begun = time.process_time()
+    assert len(read_prompts("\n".join(lines), "p.jsonl")) == 50_000
+    assert time.process_time() - begun < 5  # a comparison of each id with each other takes a minute
+    with pytest.raises(UsageProblem, match="two prompts with the id 'p7'"):
+        read_prompts("\n".join([*lines, lines[7]]), "p.jsonl")
