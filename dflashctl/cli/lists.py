@@ -22,7 +22,7 @@ def _each(option: str, text: str | None, *, whole: bool) -> list[float]:
             number = int(word) if whole else float(word)
         except ValueError:
             number = 0
-        if number <= 0:
+        if not 0 < number < float("inf"):  # NaN is no number either
             raise UsageProblem(
                 f"{option} {text!r}: {word!r} is not a number above 0", hint=f"{option} 1,8,32"
             )

@@ -17,6 +17,7 @@ from dflashctl.commands.live_server import api_key, live_server
 from dflashctl.commands.outputs import require_outputs
 from dflashctl.core.accept import SIMULATED_ACCEPT_VARIABLE
 from dflashctl.core.bench_options import BenchOptions, Sweep, parse_sweep
+from dflashctl.core.bench_ranges import require_ranges
 from dflashctl.core.bench_runs import BenchResult, BenchRun, Unfinished
 from dflashctl.core.errors import CheckFailed, DflashError, Interrupted, UsageProblem
 from dflashctl.core.expectations import expectations
@@ -61,6 +62,7 @@ def bench(env: Env, options: BenchOptions) -> Report:
 
     Ctrl-C, TERM and HUP end it with 130; servers of its own are stopped, and finished requests kept.
     """
+    require_ranges(options)
     with stops_interrupt():
         return _bench(env, options)
 

@@ -14,6 +14,7 @@ from dflashctl.commands.second_server import without_speculation
 from dflashctl.core.errors import ExitCode, UsageProblem
 from dflashctl.core.findings import Finding, Severity
 from dflashctl.core.lossless import NEAR_TIE_NATS
+from dflashctl.core.ranges import Range
 from dflashctl.core.reference_run import read_reference
 from dflashctl.core.report import Outcome, Report, to_json
 from dflashctl.core.smoke import Proof, ProofStatus, SmokeOptions, SmokeResult
@@ -58,6 +59,8 @@ def _check(env: Env, options: SmokeOptions) -> None:
     for name in options.only:
         if name not in known:
             raise UsageProblem(f"there is no proof {name!r}", hint=nearest(name, known))
+    Range(option="--near-tie", least=0).require(options.near_tie_nats)
+    Range(option="--timeout", least=0, above=True).require(options.timeout_s)
     given = [options.against_no_spec, options.against is not None, options.reference is not None]
     if sum(given) > 1:
         raise UsageProblem("--against-no-spec, --against and --reference exclude each other")

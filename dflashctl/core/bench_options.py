@@ -113,7 +113,7 @@ def parse_sweep(words: tuple[str, ...]) -> Sweep:
 
 
 def _whole(word: str, key: str) -> int:
-    if not word.isdigit() or int(word) < 1:
+    if not (word.isascii() and word.isdigit()) or int(word) < 1:
         raise UsageProblem(f"{key} {word!r} is not a whole number above 0")
     return int(word)
 
@@ -123,6 +123,6 @@ def _positive(word: str) -> float:
         number = float(word)
     except ValueError:
         number = 0.0
-    if number <= 0:
+    if not 0 < number < float("inf"):
         raise UsageProblem(f"rate {word!r} is not a number above 0")
     return number
