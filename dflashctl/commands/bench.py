@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
@@ -48,6 +48,7 @@ class _Session:
     before: dict[str, object] | None
     runs: list[BenchRun]
     sessions: list[Provenance]
+    sent: set[tuple[str, str]] = field(default_factory=set)  # (server, prompts) of what its cache may know
 
     def result(self) -> BenchResult:
         return BenchResult(runs=tuple(self.runs), sessions=tuple(self.sessions), path=str(self.path))
@@ -151,7 +152,7 @@ def _measure_server(
 ) -> None:
     client = _connect(env, options, server)
     _check_speculation(variant, client)
-    target = _target(env, options, client, own=variant.start is not None)
+    target = _target(env, options, client, own=variant.start is not None or server.name is not None)
     session.sessions.append(provenance(env, server, client, _template_hash(env, options, client)))
     expect = profile.expect if profile else None
     for name in workload_names(options, profile):
@@ -160,13 +161,20 @@ def _measure_server(
         gathered = gather(env, options, name, client, warm_up, output_limit(options, expect, name))
         setting = setting_of(options, gathered, client, variant, expect, warm_up)
         if target.counts is None and setting.speculation is not False:
-            target = replace(target, counts=count_source(options, target, setting, gathered))
+            target = replace(target, counts=count_source(options, target, setting))
         for turn, (concurrency, rate) in enumerate(planned):
             if turn and gathered.cold:
                 gathered = gather(env, options, name, client, warm_up, output_limit(options, expect, name))
+            known = (client.facts.base_url, gathered.hash)
             run = measure(
-                env, options, target, replace(setting, concurrency=concurrency, request_rate=rate), gathered
+                env,
+                options,
+                target,
+                replace(setting, concurrency=concurrency, request_rate=rate),
+                gathered,
+                repeated=known in session.sent and not gathered.cold,
             )
+            session.sent.add(known)
             stopped = (
                 run.unfinished is Unfinished.INTERRUPTED
             )  # long answers were cut off: nothing to judge by

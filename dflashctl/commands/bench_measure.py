@@ -17,7 +17,7 @@ from dflashctl.bench import (
     spoiled,
     summarise,
 )
-from dflashctl.commands.bench_prompts import requests_of, warm_up_requests
+from dflashctl.commands.bench_prompts import opening, probe_prompt, requests_of, warm_up_requests
 from dflashctl.commands.bench_turns import converse
 from dflashctl.commands.gpu_watch import GpuWatch
 from dflashctl.core.accept import cross_check
@@ -29,6 +29,7 @@ from dflashctl.core.bench_samples import (
     samples_of,
     without_latencies,
 )
+from dflashctl.core.cold_cache import cache_warnings
 from dflashctl.core.errors import CheckFailed, Interrupted
 from dflashctl.core.progress import Progress
 
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from dflashctl.bench import BenchRequest, LoadResult
+    from dflashctl.bench import BenchRequest, LoadResult, RequestRecord
     from dflashctl.commands.bench_prompts import Gathered
     from dflashctl.commands.bench_turns import Turns
     from dflashctl.core.bench_options import BenchOptions
@@ -80,25 +81,31 @@ def load_spec(options: BenchOptions, target: Target, setting: Setting) -> LoadSp
     )
 
 
-def count_source(
-    options: BenchOptions, target: Target, setting: Setting, gathered: Gathered
-) -> CountSource | None:
+def count_source(options: BenchOptions, target: Target, setting: Setting) -> CountSource | None:
     """Where this server's exact counts come from, by asking it once; CheckFailed when they are simulated."""
     one = replace(setting, concurrency=1, request_rate=None)
-    request = requests_of(
-        [("probe", gathered.prompts[0].messages, _PROBE_TOKENS)], one, target.client, target.template
-    )[0]
+    request = requests_of([("probe", probe_prompt(), _PROBE_TOKENS)], one, target.client, target.template)[0]
     return probe_counts(load_spec(replace(options, processes=1), target, one), request)
 
 
 def measure(
-    env: Env, options: BenchOptions, target: Target, setting: Setting, gathered: Gathered
+    env: Env,
+    options: BenchOptions,
+    target: Target,
+    setting: Setting,
+    gathered: Gathered,
+    *,
+    repeated: bool = False,
 ) -> BenchRun:
-    """One run in that setting; its latencies are withheld when the load generator itself spoiled them."""
+    """One run in that setting; its latencies are withheld when the load generator itself spoiled them.
+
+    `repeated`: this server has had the same prompts before. The cache is emptied after the warm-up, which is there
+    for kernels, graphs and clocks, and loses nothing by it.
+    """
     spec = load_spec(options, target, setting)
+    _warm_up(env, spec, warm_up_requests(gathered, setting, target.client, target.template), setting)
     if target.flush_cache:
         setting = replace(setting, cache_flushed=_flush(target.client))
-    _warm_up(env, spec, warm_up_requests(gathered, setting, target.client, target.template), setting)
     before = _metrics(target.client)
     with GpuWatch(env, on=target.client.facts.is_local) as watch:
         turns = converse(spec, target.client, target.template, setting, gathered, _notifier(env, setting))
@@ -136,6 +143,7 @@ def measure(
         judged=sum(record.text is not None for record in records),
         warnings=(
             *_unfinished(turns, setting),
+            *_cache(target, setting, gathered, results[0].records, repeated=repeated),
             *(() if withheld else (finding.summary for finding in judged)),
             *run_warnings(records, mismatches, looping, watch.readings, setting.concurrency or 1),
         ),
@@ -207,6 +215,26 @@ def _notifier(env: Env, setting: Setting) -> Callable[[LoadProgress], None]:
         )
 
     return notify
+
+
+def _cache(
+    target: Target,
+    setting: Setting,
+    gathered: Gathered,
+    first_turns: Sequence[RequestRecord],
+    *,
+    repeated: bool,
+) -> tuple[str, ...]:
+    refused = target.flush_cache and not setting.cache_flushed
+    return (
+        *(("the server would not empty its prefix cache: is it at work for others?",) if refused else ()),
+        *cache_warnings(
+            first_turns,
+            [opening(prompt) for prompt in gathered.prompts],
+            repeated=repeated and not setting.cache_flushed,
+            says_nothing=not _embedded(target.client),
+        ),
+    )
 
 
 def _embedded(client: Client) -> bool:

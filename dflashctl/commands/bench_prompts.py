@@ -11,7 +11,7 @@ from dflashctl.bench import CHAT, GENERATE, BenchRequest
 from dflashctl.core.errors import CheckFailed, UsageProblem
 from dflashctl.core.progress import Progress
 from dflashctl.core.replies import mapping, parse_chat, parse_json, text
-from dflashctl.core.workload import WorkloadOptions, prompts_hash
+from dflashctl.core.workload import BenchPrompt, WorkloadOptions, prompts_hash, user
 from dflashctl.proofs.client import answered
 from dflashctl.workloads import workload
 from dflashctl.workloads.prompts_file import read_prompts
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from dflashctl.core.bench_options import BenchOptions
     from dflashctl.core.bench_setting import Setting
-    from dflashctl.core.workload import BenchPrompt, Record, Workload
+    from dflashctl.core.workload import Record, Workload
     from dflashctl.env import Env
     from dflashctl.ports.chat_template import ChatTemplate
     from dflashctl.proofs.client import Client
@@ -30,12 +30,14 @@ if TYPE_CHECKING:
 # Published sets are cut to this many prompts unless --num-prompts says otherwise (0 takes all).
 DEFAULT_COUNT = 128
 _WARM_UP_TOKENS = 64
-_SHORT, _LONG = 400, 4400
+_SHORT, _LONG, _LONGEST = 400, 4400, 40_000  # characters of the samples whose tokens are counted
+_SAMPLED = 8
+_SAMPLE = "Sample"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Gathered:
-    """`warm_up` prompts are none of the measured ones where the set is large enough.
+    """`warm_up` prompts are none of the measured ones: spare ones of the set, then made-up ones of similar length.
 
     `cold`: they begin with words made for this run, so that another run must not send them again. `hash` leaves
     those words out, so that it is the same for every run of the same workload.
@@ -60,7 +62,6 @@ def gather(
     records = _records(env, chosen, offline=options.offline)
     count = _count(options, chosen)
     limit = max_tokens or chosen.MAX_TOKENS
-    size = _characters_per_token(client, chosen, records) if chosen.NEEDS_TOKEN_SIZE else None
     asked = WorkloadOptions(
         count=None if count is None else count + warm_up,
         seed=options.seed,
@@ -69,9 +70,10 @@ def gather(
         groups=options.groups,
         context_tokens=client.facts.max_model_len,
         output_tokens=limit,
-        characters_per_token=size or 3.5,
         nonce=secrets.token_hex(8),
     )
+    size = _characters_per_token(client, chosen, records, asked) if chosen.NEEDS_TOKEN_SIZE else None
+    asked = asked if size is None else replace(asked, characters_per_token=size)
     gathered = _split(name, chosen.prompts(records, asked), count, warm_up, limit, size)
     if not chosen.NEEDS_TOKEN_SIZE:
         return gathered
@@ -90,15 +92,37 @@ def _split(
     measured = prompts[:count]
     if not measured:
         raise UsageProblem(f"workload {name!r} has no prompt that fits this server")
-    spare = prompts[len(measured) :] or measured
+    spare = prompts[len(measured) :][:warm_up]
     return Gathered(
         name=name,
         prompts=measured,
-        warm_up=spare[:warm_up],
+        warm_up=(*spare, *_made_up(measured, warm_up - len(spare))),
         max_tokens=limit,
         hash=prompts_hash(measured),
         characters_per_token=characters_per_token,
     )
+
+
+def _made_up(like: tuple[BenchPrompt, ...], count: int) -> tuple[BenchPrompt, ...]:
+    """Prompts that no cache has seen and nobody measures, as long as those that are measured."""
+    nonce = secrets.token_hex(8)
+    return tuple(
+        BenchPrompt(
+            id=f"made-up/{index}",
+            messages=user(sentences(f"{nonce}/{index}", len(opening(like[index % len(like)])))),
+        )
+        for index in range(count)
+    )
+
+
+def opening(prompt: BenchPrompt) -> str:
+    """All that a prompt says at first."""
+    return "\n".join(content for _, content in prompt.messages)
+
+
+def probe_prompt() -> tuple[tuple[str, str], ...]:
+    """A conversation to find out with what a server counts; it is none of any set, so that it warms no cache."""
+    return user(sentences(secrets.token_hex(8), _SHORT))
 
 
 def _from_file(env: Env, options: BenchOptions, name: str, warm_up: int, max_tokens: int | None) -> Gathered:
@@ -124,19 +148,37 @@ def _count(options: BenchOptions, chosen: Workload) -> int | None:
     return chosen.DEFAULT_COUNT or DEFAULT_COUNT
 
 
-def _characters_per_token(client: Client, chosen: Workload, records: tuple[Record, ...]) -> float:
+def _characters_per_token(
+    client: Client, chosen: Workload, records: tuple[Record, ...], asked: WorkloadOptions
+) -> float:
     """How many characters of this workload's own kind of text make a token, as the server counts them."""
-    names = ("context", "prompt")
-    own = next(
-        (str(records[0][name]) for name in names if records and isinstance(records[0].get(name), str)), ""
-    )
-    sample = own if len(own) >= _LONG else sentences("size", _LONG)
-    short, long = (_prompt_tokens(client, sample[:size]) for size in (_SHORT, _LONG))
-    if long <= short:
+    long = _sample_size(client.facts.max_model_len)
+    sample = _sample(chosen, records, asked, long)
+    few, many = (_prompt_tokens(client, sample[:size]) for size in (_SHORT, long))
+    if many <= few:
         raise CheckFailed(
-            f"{chosen.NAME}: the server counts {short} and {long} tokens for a short and a long prompt"
+            f"{chosen.NAME}: the server counts {few} and {many} tokens for a short and a long prompt"
         )
-    return (_LONG - _SHORT) / (long - short)
+    return (long - _SHORT) / (many - few)
+
+
+def _sample_size(context: int | None) -> int:
+    """Characters to count: many, as kinds of text vary, and few enough for a context at a token for each."""
+    return min(_LONGEST, max(_LONG, (context or 0) // 2))
+
+
+def _sample(chosen: Workload, records: tuple[Record, ...], asked: WorkloadOptions, size: int) -> str:
+    """A piece of each of some prompts, behind words that are in none of them, so that no cache gains from it.
+
+    Each from further on in its prompt: texts begin with other words than they go on with. The same in every run,
+    so that lengths and the hash of the prompts are too.
+    """
+    alone = replace(asked, count=_SAMPLED, input_tokens=None, prefix_tokens=None, context_tokens=None)
+    texts = [opening(prompt) for prompt in chosen.prompts(records, replace(alone, nonce=_SAMPLE))]
+    piece = size // _SAMPLED
+    starts = [max(0, len(text) - piece) * index // _SAMPLED for index, text in enumerate(texts)]
+    own = "\n".join(text[start : start + piece] for text, start in zip(texts, starts, strict=True))
+    return f"{_SAMPLE}. {own} {sentences(_SAMPLE, size)}"[:size]
 
 
 def _prompt_tokens(client: Client, content: str) -> int:

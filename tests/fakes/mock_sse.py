@@ -61,6 +61,7 @@ class Wish:
     verify_steps: int = 0
     histogram: list[int] = field(default_factory=list)
     prompt_tokens: int = 31
+    cached_tokens: int = 0  # told as SGLang does with --enable-cache-report: only where there are some
     late_finish: bool = False  # the finish reason comes with the last content chunk
     close_silently: bool = False  # close without a byte
 
@@ -147,10 +148,10 @@ class Frames:
 
     def usage(self, total: int) -> dict[str, object]:
         wrong = self.wish.usage == "wrong"
-        prompt = self.wish.prompt_tokens
+        prompt, cached = self.wish.prompt_tokens, self.wish.cached_tokens
         return {
             "prompt_tokens": prompt, "total_tokens": prompt + total, "completion_tokens": 3 if wrong else total,
-            "prompt_tokens_details": None, "reasoning_tokens": 0,
+            "prompt_tokens_details": {"cached_tokens": cached} if cached else None, "reasoning_tokens": 0,
         }  # fmt: skip
 
     def generate_chunk(self, i: int, tokens: int, total: int, finish: object) -> dict[str, object]:
