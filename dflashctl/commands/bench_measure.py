@@ -29,6 +29,7 @@ from dflashctl.core.bench_samples import (
     samples_of,
     without_latencies,
 )
+from dflashctl.core.client_health import worst_of
 from dflashctl.core.cold_cache import cache_warnings
 from dflashctl.core.errors import CheckFailed, Interrupted
 from dflashctl.core.progress import Progress
@@ -113,14 +114,14 @@ def measure(
     _require_records(turns, options)
     summary = summarise(
         records,
-        results[0].window if len(results) == 1 else None,
+        None,
         labels=RunLabels(
             dataset=setting.dataset,
             block_size=None if setting.speculation is False else setting.block_size,
             concurrency=setting.concurrency,
             request_rate=setting.request_rate,
         ),
-        client=results[-1].client,
+        client=worst_of([result.client for result in results]),
         slo=_slo(options),
         seed=setting.seed,
     )

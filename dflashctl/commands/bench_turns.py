@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from dflashctl.bench import RequestError, run_load
 from dflashctl.commands.bench_prompts import limited, requests_of
 from dflashctl.core.bench_runs import Unfinished
+from dflashctl.core.bench_window import without_pauses
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,7 +35,8 @@ class Turns:
 
     @property
     def records(self) -> tuple[RequestRecord, ...]:
-        return tuple(record for result in self.results for record in result.records)
+        """All of them on one clock that stands still between the turns."""
+        return without_pauses([result.records for result in self.results])
 
 
 def converse(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dflashctl.core.bench_record import RequestRecord, Window
@@ -15,6 +16,37 @@ def whole_window(records: Sequence[RequestRecord]) -> Window | None:
     starts = [r.sent_s for r in records if r.sent_s is not None]
     ends = [r.end_s for r in records if r.end_s is not None]
     return Window(start_s=min(starts), end_s=max(ends)) if starts and ends else None
+
+
+def without_pauses(parts: Sequence[Sequence[RequestRecord]]) -> tuple[RequestRecord, ...]:
+    """The records of parts that ran one after the other, each moved to where the one before it ended.
+
+    What lies between the turns of conversations is the client's (it starts its processes again), not the server's.
+    """
+    moved: list[RequestRecord] = []
+    end_s: float | None = None
+    for records in parts:
+        window = whole_window(records)
+        by_s = window.start_s - end_s if window is not None and end_s is not None else 0.0
+        moved += [_earlier(record, by_s) for record in records]
+        end_s = window.end_s - by_s if window is not None else end_s
+    return tuple(moved)
+
+
+def _earlier(record: RequestRecord, by_s: float) -> RequestRecord:
+    def at(moment_s: float | None) -> float | None:
+        return None if moment_s is None else moment_s - by_s
+
+    if not by_s:
+        return record
+    return replace(
+        record,
+        intended_s=record.intended_s - by_s,
+        sent_s=at(record.sent_s),
+        first_s=at(record.first_s),
+        last_s=at(record.last_s),
+        end_s=at(record.end_s),
+    )
 
 
 def steady_window(records: Sequence[RequestRecord]) -> Window | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dflashctl.core.findings import Finding, Severity
@@ -57,6 +57,36 @@ def processes_for(concurrency: int | None, cores: int) -> int:
     """
     wanted = -(-(concurrency or 1) // _STREAMS_A_PROCESS)
     return max(1, min(wanted, cores // 2))
+
+
+def worst_of(healths: Sequence[ClientHealth]) -> ClientHealth:
+    """One health for parts that ran one after the other: the worst share, lags and connect times, the sum of counts."""
+
+    def most(name: str) -> float:
+        return max(float(getattr(health, name)) for health in healths)
+
+    def total(name: str) -> int:
+        return sum(int(getattr(health, name)) for health in healths)
+
+    connects = [health.connect_ms for health in healths if health.connect_ms is not None]
+    return replace(
+        healths[-1],
+        cpu_share=most("cpu_share"),
+        loop_lag_ms_p50=most("loop_lag_ms_p50"),
+        loop_lag_ms_p99=most("loop_lag_ms_p99"),
+        loop_lag_ms_max=most("loop_lag_ms_max"),
+        sends=total("sends"),
+        late_sends=total("late_sends"),
+        late_ms_max=most("late_ms_max"),
+        connections=total("connections"),
+        reconnects=total("reconnects"),
+        connect_ms=max(connects, key=lambda found: found.p50, default=None),
+        cpu_s=sum(health.cpu_s for health in healths),
+        memory_bytes_max=max(health.memory_bytes_max for health in healths),
+        chunks=total("chunks"),
+        deferred_bytes_max=max(health.deferred_bytes_max for health in healths),
+        parsed_busy=total("parsed_busy"),
+    )
 
 
 def judge_client(
