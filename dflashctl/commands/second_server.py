@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from dflashctl.core.report import Outcome, Report
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from dflashctl.core.progress import Progress
     from dflashctl.env import Env
 
 NO_SPECULATION = "speculative.algorithm=NONE"
@@ -45,9 +47,8 @@ def own_server(env: Env, request: PlanRequest) -> Iterator[LiveServer]:
 
     However the block or the start ends, a signal included: what was started here does not outlive it.
     """
-    from dflashctl.commands.down import down
     from dflashctl.commands.up import up
-    from dflashctl.supervise import StoppedEarly, undisturbed
+    from dflashctl.supervise import StoppedEarly
 
     placed = request if request.port is not None else replace(request, port=_free_port(env, request))
     name = placed.name or placed.profile
@@ -58,8 +59,7 @@ def own_server(env: Env, request: PlanRequest) -> Iterator[LiveServer]:
         raise
     except BaseException as stop:
         if ours:
-            with undisturbed():
-                down(env, name)
+            _stop(env, name)
         if isinstance(stop, StoppedEarly):
             raise Interrupted(f"interrupted while {name!r} was started") from stop
         raise
@@ -68,8 +68,22 @@ def own_server(env: Env, request: PlanRequest) -> Iterator[LiveServer]:
         yield live_server(env, name, None)
     finally:
         if report.outcome is not Outcome.FAILED:
-            with undisturbed():
-                down(env, name)
+            _stop(env, name)
+
+
+def _stop(env: Env, name: str) -> None:
+    """Whatever happens meanwhile: another signal, or a terminal that is gone and takes no word of progress."""
+    from dflashctl.commands.down import down
+    from dflashctl.supervise import undisturbed
+
+    def notify(event: Progress) -> None:
+        with suppress(OSError):
+            env.notify(event)
+
+    unheard = copy(env)
+    unheard.notify = notify
+    with undisturbed():
+        down(unheard, name)
 
 
 def _require_up(report: Report, name: str) -> None:

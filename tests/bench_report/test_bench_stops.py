@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -205,3 +208,44 @@ def test_a_stop_takes_the_server_that_smoke_started_along(program):
     assert process.returncode == 130
     assert program.json("status", "tiny-cpu-no-spec")["exit_code"] == 3
     assert program.json("status", "tiny-cpu")["exit_code"] == 0
+
+
+# The program with its standard input as the terminal that controls its session.
+ON_TERMINAL = """
+import fcntl, os, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execv(sys.executable, [sys.executable, "-m", "dflashctl", "bench", *sys.argv[1:]])
+"""
+
+
+@pytest.mark.timeout(200)
+@pytest.mark.parametrize("when", [is_starting, is_ready])
+def test_a_terminal_that_is_closed_leaves_no_server_behind(program, when):
+    """HUP, and nobody left to read a word of progress."""
+    terminal, side = os.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-c", ON_TERMINAL, "--profile", "tiny-cpu", "-c", "1,2,4", "-o", "run.json"],
+        env=program.environment,
+        cwd=program.folder,
+        stdin=side,
+        stdout=side,
+        stderr=side,
+        start_new_session=True,
+    )
+    os.close(side)
+    reader = threading.Thread(target=drain, args=(os.dup(terminal), hung_up := threading.Event()))
+    reader.start()
+    wait_for(lambda: when(program, "tiny-cpu-bench"), "the start of the server")
+    hung_up.set()
+    reader.join()
+    os.close(terminal)
+    process.wait(timeout=60)
+    assert program.json("status", "tiny-cpu-bench")["exit_code"] == 3
+
+
+def drain(terminal, over):
+    """Read what a terminal shows until it is closed."""
+    while not over.is_set():
+        if select.select([terminal], [], [], 0.05)[0]:
+            os.read(terminal, 65536)
+    os.close(terminal)
