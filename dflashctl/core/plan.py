@@ -19,6 +19,7 @@ from dflashctl.core.engine import (
 from dflashctl.core.findings import Finding, Severity
 from dflashctl.core.placement import place
 from dflashctl.core.profile import Algorithm, ModelRef, Timing
+from dflashctl.core.profile_rules import broken_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -165,7 +166,7 @@ def make_plan(
         translations=_translations(profile, engine, build, command.translations),
         arguments=command.arguments,
         resolved=command.resolved,
-        findings=(*placement.findings, *command.findings),
+        findings=(*_out_of_range(real), *placement.findings, *command.findings),
     )
     return replace(plan, fingerprint=fingerprint(plan))
 
@@ -181,6 +182,20 @@ def fingerprint(plan: Plan) -> str:
         plan.image,
     ]
     return hashlib.sha256(json.dumps(essence).encode()).hexdigest()[:16]
+
+
+def _out_of_range(real: Profile) -> tuple[Finding, ...]:
+    """What the profile's own rules say of raw arguments and extra_args; the loader has seen only the profile's part."""
+    return tuple(
+        Finding(
+            id="value_out_of_range",
+            severity=Severity.ERROR,
+            summary=f"{path} {text}",
+            detail="set by an engine argument (extra_args or after --)",
+            fix=f"give that argument another value, or leave it out and use --set {path}=VALUE",
+        )
+        for path, text in broken_numbers(real)
+    )
 
 
 # The engine reads the verified snapshot and nothing else.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,8 @@ _ATTENTION = ("--attention-backend",)
 _NO_RADIX = ("--disable-radix-cache",)
 _DEFAULT_RUNNING_WITH_DRAFT = 48
 _DEFAULT_RING = 16
+# A longer number is out of every range, and its arithmetic out of a float's.
+_MOST_DIGITS = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,12 +88,15 @@ def _text(argv: Sequence[str], names: tuple[str, ...]) -> str | None:
 
 def _int(argv: Sequence[str], names: tuple[str, ...]) -> int | None:
     text = _text(argv, names)
-    return int(text) if text is not None and text.isdigit() else None
+    known = text is not None and len(text) <= _MOST_DIGITS and text.isascii() and text.isdigit()
+    return int(text or 0) if known else None
 
 
 def _float(argv: Sequence[str], names: tuple[str, ...]) -> float | None:
+    """A finite number above 0; anything else is refused by the plan and left to the engine's default here."""
     text = _text(argv, names)
     try:
-        return float(text) if text is not None else None
+        number = float(text) if text is not None else None
     except ValueError:
         return None
+    return number if number is not None and math.isfinite(number) and number > 0 else None
