@@ -14,6 +14,7 @@ from dflashctl.core.errors import EngineError, UsageProblem
 from dflashctl.core.exposure import exposure
 from dflashctl.core.findings import Finding, Severity
 from dflashctl.core.machine import Machine
+from dflashctl.core.placement import gpus_needed
 from dflashctl.core.plan import Plan, PlanOptions, make_plan
 from dflashctl.core.profile import EngineName
 from dflashctl.engines import ENGINES
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from dflashctl.env import Env
     from dflashctl.ports.profiles import LoadedProfile
 
+# More than any host has; beyond it the plan is refused for too few GPUs instead of being made up.
+_MOST_ASSUMED = 64
 PYTHON_VARIABLE = "DFLASHCTL_ENGINE_PYTHON"
 
 
@@ -56,7 +59,8 @@ def planned(env: Env, request: PlanRequest, *, machine: Machine | None = None) -
     build, build_findings = _build(env, request, loaded.profile, engine, python)
     machine_findings: tuple[Finding, ...] = ()
     if machine is None:
-        machine, machine_findings = _machine(env, request, loaded.profile)
+        use = engine.gpu_use(loaded.profile, request.raw_args, build)
+        machine, machine_findings = _machine(env, request, loaded.profile, gpus_needed(loaded.profile, use))
     facts = known_facts(env, loaded)
     plan = make_plan(
         loaded.profile,
@@ -136,7 +140,9 @@ def _not_installed(engine: Engine, python: str) -> Finding:
     )
 
 
-def _machine(env: Env, request: PlanRequest, profile: Profile) -> tuple[Machine, tuple[Finding, ...]]:
+def _machine(
+    env: Env, request: PlanRequest, profile: Profile, need: int
+) -> tuple[Machine, tuple[Finding, ...]]:
     if request.machine is not None:
         return env.machine.load(env.cwd / request.machine), ()
     if profile.requirements.gpus == 0:
@@ -144,7 +150,7 @@ def _machine(env: Env, request: PlanRequest, profile: Profile) -> tuple[Machine,
     machine = env.machine.snapshot()
     if machine.gpus or not request.dry_run:
         return machine, ()
-    assumed = assumed_machine(profile.requirements)
+    assumed = assumed_machine(replace(profile.requirements, gpus=min(need, _MOST_ASSUMED)))
     what = f"{len(assumed.gpus)}x {assumed.gpus[0].name}" if assumed.gpus else "no GPU"
     note = Finding(
         id="machine_assumed",

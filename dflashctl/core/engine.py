@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dflashctl.core.findings import Finding
+    from dflashctl.core.gpu_use import GpuUse
     from dflashctl.core.machine import Machine
     from dflashctl.core.option import Option
     from dflashctl.core.profile import Profile
@@ -161,6 +162,9 @@ class Engine(Protocol):
 
     def effective(self, profile: Profile, raw_args: tuple[str, ...], build: EngineBuild, /) -> Profile:
         """The profile with what raw arguments set of it, so that port, name and block are known everywhere."""
+
+    def gpu_use(self, profile: Profile, raw_args: tuple[str, ...], build: EngineBuild, /) -> GpuUse:
+        """The GPUs of this machine that such a server uses, whatever their number here."""
 
     def read_log_line(self, line: str, /) -> LogMark | None:
         """What that line of the log tells, or None."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -127,7 +128,7 @@ def make_plan(
 ) -> Plan:
     """The plan for that profile on that machine with that engine build; refusals are findings, never raised."""
     real = engine.effective(profile, options.raw_args, build)
-    placement = place(real, machine, options.gpus)
+    placement = place(real, machine, options.gpus, use=engine.gpu_use(profile, options.raw_args, build))
     target = _planned(profile.target, options)
     draft = _planned(profile.draft, options) if profile.draft and _speculates(profile) else None
     served = real.server.served_model_name or profile.target.repo or profile.name
@@ -152,7 +153,7 @@ def make_plan(
         runtime=options.runtime,
         image=options.image or profile.engine.image if options.runtime == "docker" else None,
         argv=(options.python, *command.module_argv),
-        env=_environment(profile, machine, placement.gpus, command.env),
+        env=_environment(profile, options.runtime, machine, placement.gpus, command.env),
         gpus=placement.gpus,
         target=target,
         draft=draft,
@@ -199,23 +200,35 @@ def _out_of_range(real: Profile) -> tuple[Finding, ...]:
 
 
 # The engine reads the verified snapshot and nothing else.
+_PLAIN_LIST = re.compile(r"\d+(,\d+)*")
 _OFFLINE = (("HF_HUB_OFFLINE", "1"), ("TRANSFORMERS_OFFLINE", "1"))
 
 
 def _environment(
-    profile: Profile, machine: Machine, gpus: tuple[str, ...], engine_env: tuple[tuple[str, str], ...]
+    profile: Profile,
+    runtime: str,
+    machine: Machine,
+    gpus: tuple[str, ...],
+    engine_env: tuple[tuple[str, str], ...],
 ) -> tuple[tuple[str, str], ...]:
-    """What is set for the engine beside its own variables: offline for hub models, and a part of the GPUs."""
+    """What is set for the engine beside its own variables: offline for hub models, and the GPUs where it matters."""
     refs = (profile.target, profile.draft)
     offline = _OFFLINE if any(ref is not None and ref.repo for ref in refs) else ()
-    return (*engine_env, *offline, *_visible(machine, gpus))
+    return (*engine_env, *offline, *_visible(runtime, machine, gpus))
 
 
-def _visible(machine: Machine, gpus: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    """The chosen GPUs when they are not all; by index in PCI order, since SGLang parses the list as numbers."""
-    if not gpus or machine.assumed or len(gpus) == len(machine.gpus):
+def _visible(runtime: str, machine: Machine, gpus: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """The chosen GPUs, when they are not all or the caller's own CUDA_VISIBLE_DEVICES would reach the engine otherwise.
+
+    By index in PCI order, since SGLang parses the list as numbers and dies of a UUID. A container is given the
+    chosen GPUs alone and counts them from 0, whatever their numbers are outside.
+    """
+    inherited = machine.visible_devices
+    plain = inherited is None or _PLAIN_LIST.fullmatch(inherited) is not None
+    if not gpus or machine.assumed or (len(gpus) == len(machine.gpus) and plain):
         return ()
-    indices = sorted(gpu.index for gpu in machine.gpus if gpu.uuid in gpus)
+    chosen = sorted(gpu.index for gpu in machine.gpus if gpu.uuid in gpus)
+    indices = range(len(chosen)) if runtime == "docker" else chosen
     return (("CUDA_DEVICE_ORDER", "PCI_BUS_ID"), ("CUDA_VISIBLE_DEVICES", ",".join(map(str, indices))))
 
 

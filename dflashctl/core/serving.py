@@ -12,6 +12,10 @@ if TYPE_CHECKING:
 _FRACTION = ("--mem-fraction-static",)
 _TENSOR = ("--tp-size", "--tensor-parallel-size", "--tp")
 _PIPELINE = ("--pp-size", "--pipeline-parallel-size")
+_DATA = ("--dp-size", "--data-parallel-size", "--dp")
+_ATTENTION_DATA = ("--attn-dp-size", "--attention-data-parallel-size")
+_DATA_IS_ATTENTIONS = "--enable-dp-attention"
+_NODES = ("--nnodes",)
 _CONTEXT = ("--context-length",)
 _RUNNING = ("--max-running-requests",)
 _TOKENS = ("--max-total-tokens",)
@@ -32,10 +36,17 @@ _MOST_DIGITS = 10
 
 @dataclass(frozen=True, kw_only=True)
 class Serving:
-    """None where the engine decides. `block_size` is None without speculation."""
+    """None where the engine decides. `block_size` is None without speculation.
+
+    `replicas` are independent copies of the server; `attention_data` groups divide the tensor-parallel GPUs, and
+    attention, its caches and its states are spread over the GPUs of one group only. `nodes` share the ranks.
+    """
 
     tensor: int = 1
     pipeline: int = 1
+    replicas: int = 1
+    attention_data: int = 1
+    nodes: int = 1
     static_fraction: float | None = None
     context_tokens: int | None = None
     max_running_requests: int | None = None
@@ -49,6 +60,16 @@ class Serving:
     hybrid_slots: int | None = None
     radix_cache: bool = True
 
+    @property
+    def attention_tensor(self) -> int:
+        """Over how many GPUs the heads of one request are spread."""
+        return max(1, self.tensor // self.attention_data)
+
+    @property
+    def ranks(self) -> int:
+        """How many GPUs of this node work."""
+        return max(1, self.tensor * self.pipeline // self.nodes) * self.replicas
+
 
 def serving(argv: Sequence[str], *, speculates: bool, block_size: int | None = None) -> Serving:
     """The settings in `argv`, the last of each option winning as in the engine's parser.
@@ -59,9 +80,14 @@ def serving(argv: Sequence[str], *, speculates: bool, block_size: int | None = N
     backend = _text(argv, _ATTENTION) or ""
     page = _int(argv, _PAGE) or (64 if backend in {"trtllm_mla", "trtllm_mha"} else 1)
     running = _int(argv, _RUNNING)
+    data = _int(argv, _DATA) or 1
+    shared = _DATA_IS_ATTENTIONS in argv
     return Serving(
         tensor=_int(argv, _TENSOR) or 1,
         pipeline=_int(argv, _PIPELINE) or 1,
+        replicas=1 if shared else data,
+        attention_data=_int(argv, _ATTENTION_DATA) or (data if shared else 1),
+        nodes=_int(argv, _NODES) or 1,
         static_fraction=_float(argv, _FRACTION),
         context_tokens=_int(argv, _CONTEXT),
         max_running_requests=_DEFAULT_RUNNING_WITH_DRAFT if running is None and speculates else running,

@@ -382,6 +382,13 @@ CASES = [
     ),
     case("served_name_colon", at("--served-model-name a:b"), at("--served-model-name a-b")),
     case("grpc_port_same", at("--grpc-port 30000 --port 30000"), at("--grpc-port 30001 --port 30000")),
+    case(
+        "nodes_without_address",
+        at("--nnodes 2 --node-rank 0 --tp-size 16"),
+        at("--nnodes 2 --node-rank 0 --tp-size 16 --dist-init-addr 10.0.0.1:5000"),
+    ),
+    case("nodes_uneven", at("--nnodes 2 --tp-size 1"), at("--nnodes 2 --tp-size 8")),
+    case("nodes_with_replicas", at("--nnodes 2 --dp-size 2"), at("--nnodes 2 --attn-dp-size 2")),
     *(
         case("port_out_of_range", at(f"{flag} {bad}"), at(f"{flag} {good}"))
         for flag, good, bad in (

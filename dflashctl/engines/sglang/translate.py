@@ -36,7 +36,7 @@ class Translated:
 
 def translate(wishes: Sequence[Wish], have: Catalogue) -> Translated:
     """The wishes in the spelling of the build `have`; later wishes win over earlier ones of the same option."""
-    modern = last_wins(modernised(wishes))
+    modern = last_wins(modernised(last_wins(wishes)))
     return _fitted(modern, have)
 
 
