@@ -17,6 +17,7 @@ from dflashctl.core.machine import Machine
 from dflashctl.core.placement import gpus_needed
 from dflashctl.core.plan import Plan, PlanOptions, make_plan
 from dflashctl.core.profile import EngineName
+from dflashctl.core.release import release_named
 from dflashctl.engines import ENGINES
 
 if TYPE_CHECKING:
@@ -108,15 +109,16 @@ def _python(env: Env, request: PlanRequest, profile: Profile) -> str:
 def _build(
     env: Env, request: PlanRequest, profile: Profile, engine: Engine, python: str
 ) -> tuple[EngineBuild, tuple[Finding, ...]]:
+    asked = None if request.engine_version is None else release_named(request.engine_version)
     if profile.engine.name is EngineName.REFERENCE:
         return EngineBuild(release=engine.NEWEST_RELEASE, python=python, installed=True), ()
-    if request.engine_version is not None:
+    if asked is not None:
         if not request.dry_run:
             raise UsageProblem(
                 "--engine-version judges a release without having it; a real start runs the engine that is installed",
-                hint=f"dflashctl up {request.profile} --dry-run --engine-version {request.engine_version}",
+                hint=f"dflashctl up {request.profile} --dry-run --engine-version {asked}",
             )
-        return EngineBuild(release=request.engine_version, python=python), ()
+        return EngineBuild(release=asked, python=python), ()
     if request.runtime == "docker":
         return image_build(env, request.image or profile.engine.image, engine)
     found = env.engines.find(python=python)
