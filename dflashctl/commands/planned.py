@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from dflashctl.commands.ensure_weights import known_facts
 from dflashctl.commands.image_build import image_build
 from dflashctl.core.assumed import assumed_machine
+from dflashctl.core.child_env import engine_settings
 from dflashctl.core.engine import EngineBuild
 from dflashctl.core.errors import EngineError, UsageProblem
 from dflashctl.core.exposure import exposure
@@ -75,6 +76,7 @@ def planned(env: Env, request: PlanRequest, *, machine: Machine | None = None) -
             image=request.image,
             gpus=_gpu_keys(request.gpus),
             raw_args=request.raw_args,
+            inherited=engine_settings(_environment(env, machine)),
             origins=loaded.origins,
             model_paths=_model_paths(env, loaded),
             target_facts=facts.get("target"),
@@ -91,6 +93,12 @@ def planned_to_start(env: Env, request: PlanRequest) -> Planned:
     return replace(
         made, plan=replace(made.plan, findings=(*made.plan.findings, *exposure(made.plan, env.environ)))
     )
+
+
+def _environment(env: Env, machine: Machine) -> Mapping[str, str]:
+    """What is set here, over what a saved machine had set."""
+    saved = machine.host.engine_variables if machine.host is not None else ()
+    return {**dict(saved), **env.environ}
 
 
 def _gpu_keys(text: str | None) -> tuple[str, ...] | None:

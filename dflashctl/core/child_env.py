@@ -73,6 +73,7 @@ _PREFIXES = (
     "ROCR_",
 )
 SECRETS = frozenset({"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HUGGINGFACE_TOKEN", "DFLASHCTL_API_KEY"})
+_ENGINE_SETTINGS = ("SGLANG_", "SGL_")
 _LOOPBACK = "127.0.0.1,localhost,::1"
 
 
@@ -90,6 +91,15 @@ def child_environment(
         env["no_proxy"] = env["NO_PROXY"] = f"{past},{_LOOPBACK}".lstrip(",")
     env |= dict(planned)
     return {name: value for name, value in env.items() if name not in SECRETS}
+
+
+def engine_settings(ours: Mapping[str, str]) -> dict[str, str]:
+    """The engine's own settings among `ours`: the server gets them beside the plan's, so the plan is judged with them."""
+    return {
+        name: value
+        for name, value in ours.items()
+        if name.startswith(_ENGINE_SETTINGS) and name not in SECRETS
+    }
 
 
 def secret_values(ours: Mapping[str, str]) -> tuple[str, ...]:

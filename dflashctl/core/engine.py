@@ -68,6 +68,7 @@ class EngineRequest:
 
     `origins` maps a profile path ("speculative.block_size") to what set it when that is not the profile
     ("--block-size", "--set"). `raw_args` are the arguments after `--`; they win and are checked.
+    `inherited` are the engine's settings in the caller's environment; the profile's win over them.
     `target_model` and `draft_model` are what the engine is given as model: a repository or a folder.
     """
 
@@ -78,6 +79,7 @@ class EngineRequest:
     draft_model: str | None = None
     origins: Mapping[str, str] = field(default_factory=dict)
     raw_args: tuple[str, ...] = ()
+    inherited: Mapping[str, str] = field(default_factory=dict)
     target_facts: ModelFacts | None = None
     draft_facts: ModelFacts | None = None
 

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 class PlanOptions:
     """What the command line adds; `model_paths` maps a model's label to the folder the engine is given.
 
-    `gpus` are the wanted GPUs by index or UUID, None for the best ones.
+    `gpus` are the wanted GPUs by index or UUID, None for the best ones. `inherited` are the engine's settings in the
+    caller's environment, which the server gets too.
     """
 
     name: str | None = None
@@ -42,6 +43,7 @@ class PlanOptions:
     image: str | None = None
     gpus: tuple[str, ...] | None = None
     raw_args: tuple[str, ...] = ()
+    inherited: Mapping[str, str] = field(default_factory=dict)
     origins: Mapping[str, str] = field(default_factory=dict)
     model_paths: Mapping[str, str] = field(default_factory=dict)
     target_facts: ModelFacts | None = None
@@ -141,6 +143,7 @@ def make_plan(
             draft_model=draft.model if draft else None,
             origins=options.origins,
             raw_args=options.raw_args,
+            inherited=options.inherited,
             target_facts=options.target_facts,
             draft_facts=options.draft_facts,
         )

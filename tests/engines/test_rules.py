@@ -382,6 +382,14 @@ CASES = [
     ),
     case("served_name_colon", at("--served-model-name a:b"), at("--served-model-name a-b")),
     case("grpc_port_same", at("--grpc-port 30000 --port 30000"), at("--grpc-port 30001 --port 30000")),
+    *(
+        case(
+            "algorithm_unknown",
+            at("--speculative-algorithm BOGUS", release),
+            at("--speculative-algorithm dflash", release),
+        )
+        for release in ("0.5.12", "0.5.23")
+    ),
     case(
         "nodes_without_address",
         at("--nnodes 2 --node-rank 0 --tp-size 16"),
