@@ -21,6 +21,7 @@ from dflashctl.core.findings import Finding, Severity
 from dflashctl.core.placement import place
 from dflashctl.core.profile import Algorithm, ModelRef, Timing
 from dflashctl.core.profile_rules import broken_numbers
+from dflashctl.core.release_range import in_range
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -170,7 +171,12 @@ def make_plan(
         translations=_translations(profile, engine, build, command.translations),
         arguments=command.arguments,
         resolved=command.resolved,
-        findings=(*_out_of_range(real), *placement.findings, *command.findings),
+        findings=(
+            *_out_of_range(real),
+            *_meant_for(profile, engine, build),
+            *placement.findings,
+            *command.findings,
+        ),
     )
     return replace(plan, fingerprint=fingerprint(plan))
 
@@ -186,6 +192,22 @@ def fingerprint(plan: Plan) -> str:
         plan.image,
     ]
     return hashlib.sha256(json.dumps(essence).encode()).hexdigest()[:16]
+
+
+def _meant_for(profile: Profile, engine: Engine, build: EngineBuild) -> tuple[Finding, ...]:
+    """A warning when the profile names its releases and this is none of them."""
+    versions = profile.engine.versions
+    if versions is None or in_range(build.release, versions):
+        return ()
+    summary = f"profile {profile.name!r} is meant for {engine.NAME} {versions}, this is {build.release}"
+    return (
+        Finding(
+            id="engine_version_not_meant",
+            severity=Severity.WARNING,
+            summary=summary,
+            fix="use such a release, or change engine.versions when this one serves as well",
+        ),
+    )
 
 
 def _out_of_range(real: Profile) -> tuple[Finding, ...]:

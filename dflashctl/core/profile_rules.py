@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from dflashctl.core.load import Problem
 from dflashctl.core.profile import COMMIT_LENGTH, Algorithm, Profile
+from dflashctl.core.release_range import is_range
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,6 +19,8 @@ NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 _COMMIT = re.compile(rf"[0-9a-f]{{{COMMIT_LENGTH}}}")
 _REPO = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _ENV = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_DRIVER = re.compile(r"\d+(\.\d+)*")
+_CAPABILITY = re.compile(r"\d+\.\d+")
 _SECRET = re.compile(r"(TOKEN|SECRET|PASSWORD|API_?KEY|CREDENTIAL)", re.IGNORECASE)
 MAX_PORT = 65535
 # What an engine keeps in 32 bits: tokens, requests and GPUs are far fewer.
@@ -38,6 +41,7 @@ def _broken(profile: Profile) -> Iterator[tuple[str, str]]:
     elif profile.speculative.algorithm is not Algorithm.NONE:
         yield "draft", "is missing: DFLASH needs a draft model (or set speculative.algorithm: NONE)"
     yield from broken_numbers(profile)
+    yield from _comparisons(profile)
     for key in profile.environment:
         if not _ENV.fullmatch(key):
             yield f"environment.{key}", "is no name for an environment variable"
@@ -54,6 +58,18 @@ def _model(path: str, ref: ModelRef) -> Iterator[tuple[str, str]]:
         yield f"{path}.revision", f"must be a commit of 40 hexadecimal digits, is {ref.revision!r}"
     if ref.path is not None and ref.revision is not None:
         yield f"{path}.revision", "goes with repo; a local path has no revision"
+
+
+def _comparisons(profile: Profile) -> Iterator[tuple[str, str]]:
+    """Texts that something is compared with: one of another form would compare with nothing, in silence."""
+    versions, needs = profile.engine.versions, profile.requirements
+    if versions is not None and not is_range(versions):
+        yield "engine.versions", f"{versions!r} is no range of releases such as '>=0.5.21,<0.6'"
+    if needs.driver is not None and not _DRIVER.fullmatch(needs.driver):
+        yield "requirements.driver", f"{needs.driver!r} is no driver version such as '580' or '580.95.05'"
+    for capability in needs.compute_capability:
+        if not _CAPABILITY.fullmatch(capability):
+            yield "requirements.compute_capability", f"{capability!r} is no compute capability such as '10.3'"
 
 
 def broken_numbers(profile: Profile) -> Iterator[tuple[str, str]]:
