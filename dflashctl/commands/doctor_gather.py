@@ -110,7 +110,8 @@ def _to_plan(request: PlanRequest, machine: Machine) -> PlanRequest:
         return replace(request, dry_run=True)
     else:
         release = found.partition("+")[0]
-    return replace(request, dry_run=True, engine_version=request.engine_version or release)
+    asked = request.engine_version
+    return replace(request, dry_run=True, engine_version=release if asked is None else asked)
 
 
 def facts_of(env: Env, made: Planned, request: PlanRequest) -> Facts:

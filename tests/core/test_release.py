@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from dflashctl.commands.doctor_gather import gather
 from dflashctl.commands.planned import planned
 from dflashctl.commands.profile_new import profile_new
 from dflashctl.core.errors import UsageProblem
+from dflashctl.core.machine import Machine
 from dflashctl.core.options import PlanRequest
 from dflashctl.core.release import release_named
 from dflashctl.env import Env
@@ -36,6 +38,8 @@ def test_what_is_no_release_is_no_engine_version(text, tmp_path):
     for profile in ("qwen3-8b-h100", "tiny-cpu"):
         with pytest.raises(UsageProblem, match="no release"):
             planned(env, PlanRequest(profile=profile, dry_run=True, engine_version=text))
+        with pytest.raises(UsageProblem, match="no release"):
+            gather(env, PlanRequest(profile=profile, engine_version=text), Machine())
     with pytest.raises(UsageProblem, match="no release"):
         profile_new(env, name="mine", text="sglang serve a/b", engine_version=text, offline=True)
 

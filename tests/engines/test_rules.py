@@ -395,6 +395,11 @@ CASES = [
         at("--nnodes 2 --node-rank 0 --tp-size 16"),
         at("--nnodes 2 --node-rank 0 --tp-size 16 --dist-init-addr 10.0.0.1:5000"),
     ),
+    case(
+        "replicas_with_attention_groups",
+        at("--dp-size 2 --attn-dp-size 8 --tp-size 8"),
+        at("--attn-dp-size 8 --tp-size 8"),
+    ),
     case("nodes_uneven", at("--nnodes 2 --tp-size 1"), at("--nnodes 2 --tp-size 8")),
     case("nodes_with_replicas", at("--nnodes 2 --dp-size 2"), at("--nnodes 2 --attn-dp-size 2")),
     *(

@@ -159,6 +159,14 @@ RULES: tuple[Rule, ...] = (
         source="sglang 0.5.23: srt/arg_groups/validation_hook.py:199",
     ),
     Rule(
+        id="replicas_with_attention_groups",
+        when=lambda s: (s.number("--dp-size") or 1) > 1 and (s.number("--attn-dp-size") or 1) > 1,
+        severity=Severity.ERROR,
+        consequence="--dp-size and --attn-dp-size are two ways of data parallelism; SGLang takes one of them",
+        fix="leave one of them out, or --set parallel.data=1",
+        source="sglang 0.5.23: srt/arg_groups/parallel_hook.py:287",
+    ),
+    Rule(
         id="k3_dcp_decode_backend",
         when=lambda s: (
             s.is_k3

@@ -21,6 +21,7 @@ class _Range:
     least: float
     most: float = MAX_COUNT
     least_open: bool = False
+    source: str = "srt/server_args.py"
 
     def broken(self, s: Situation) -> bool:
         text = s.value(self.flag)
@@ -43,7 +44,7 @@ class _Range:
             if ports
             else f"{self.flag} must be {words}",
             fix=f"give {self.flag} another value, or leave it out",
-            source="no socket has such a port" if ports else "srt/server_args.py, srt/mem_cache",
+            source=self.source,
         )
 
 
@@ -60,9 +61,9 @@ _COUNTS = (
     "--dcp-size",
     "--attn-cp-size",
     "--attn-dp-size",
-    "--max-mamba-cache-size",
     "--mamba-track-interval",
 )
+_POOL = "sglang 0.5.23: srt/mem_cache/kv_cache_configurator.py:3392"
 
 RULES: tuple[Rule, ...] = tuple(
     one.rule()
@@ -71,6 +72,7 @@ RULES: tuple[Rule, ...] = tuple(
         *(_Range(flag=flag, least=1) for flag in _COUNTS),
         _Range(flag="--node-rank", least=0),
         _Range(flag="--base-gpu-id", least=0),
-        _Range(flag="--mamba-full-memory-ratio", least=0, least_open=True),
+        _Range(flag="--max-mamba-cache-size", least=1, source=_POOL),
+        _Range(flag="--mamba-full-memory-ratio", least=0, least_open=True, source=_POOL),
     )
 )
