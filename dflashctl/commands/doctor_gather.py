@@ -16,6 +16,7 @@ from dflashctl.core.fit_verdict import judge_fit
 from dflashctl.core.known_models import KNOWN_MODELS
 from dflashctl.core.kv_geometry import geometry_of
 from dflashctl.core.profile import EngineName
+from dflashctl.core.profile_rules import MAX_PORT
 from dflashctl.core.running import RunningServer, without_server
 from dflashctl.core.serving import Serving, serving
 from dflashctl.core.weights_lock import difference
@@ -109,7 +110,8 @@ def _to_plan(request: PlanRequest, machine: Machine) -> PlanRequest:
         return replace(request, dry_run=True)
     else:
         release = found.partition("+")[0]
-    return replace(request, dry_run=True, engine_version=request.engine_version or release)
+    asked = request.engine_version
+    return replace(request, dry_run=True, engine_version=release if asked is None else asked)
 
 
 def facts_of(env: Env, made: Planned, request: PlanRequest) -> Facts:
@@ -223,11 +225,14 @@ def _config(env: Env, folder: Path | None) -> dict[str, object] | None:
 
 
 def _ports(env: Env, plan: Plan) -> tuple[PortUse, ...]:
-    """The HTTP port, and those that the arguments pin; the engine finds free ones for the rest itself."""
-    uses = [env.machine.port_use(plan.host, plan.port, "HTTP")]
+    """The HTTP port, and those that the arguments pin; the engine finds free ones for the rest itself.
+
+    A number that is no port is refused by the plan, so there is nothing to look at.
+    """
+    uses = [env.machine.port_use(plan.host, plan.port, "HTTP")] if 0 < plan.port <= MAX_PORT else []
     for place, word in enumerate(plan.argv[:-1]):
         purpose = dict(_PORT_OPTIONS).get(word)
         number = plan.argv[place + 1].rpartition(":")[2]
-        if purpose and number.isdigit():
+        if purpose and number.isdigit() and 0 < int(number) <= MAX_PORT:
             uses.append(env.machine.port_use("127.0.0.1", int(number), purpose))
     return tuple(uses)

@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING
 from dflashctl.commands.ensure_weights import known_facts
 from dflashctl.commands.image_build import image_build
 from dflashctl.core.assumed import assumed_machine
+from dflashctl.core.child_env import engine_settings
 from dflashctl.core.engine import EngineBuild
 from dflashctl.core.errors import EngineError, UsageProblem
 from dflashctl.core.exposure import exposure
 from dflashctl.core.findings import Finding, Severity
 from dflashctl.core.machine import Machine
+from dflashctl.core.placement import gpus_needed
 from dflashctl.core.plan import Plan, PlanOptions, make_plan
 from dflashctl.core.profile import EngineName
+from dflashctl.core.release import release_named
 from dflashctl.engines import ENGINES
 
 if TYPE_CHECKING:
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
     from dflashctl.env import Env
     from dflashctl.ports.profiles import LoadedProfile
 
+# More than any host has; beyond it the plan is refused for too few GPUs instead of being made up.
+_MOST_ASSUMED = 64
 PYTHON_VARIABLE = "DFLASHCTL_ENGINE_PYTHON"
 
 
@@ -56,7 +61,8 @@ def planned(env: Env, request: PlanRequest, *, machine: Machine | None = None) -
     build, build_findings = _build(env, request, loaded.profile, engine, python)
     machine_findings: tuple[Finding, ...] = ()
     if machine is None:
-        machine, machine_findings = _machine(env, request, loaded.profile)
+        use = engine.gpu_use(loaded.profile, request.raw_args, build)
+        machine, machine_findings = _machine(env, request, loaded.profile, gpus_needed(loaded.profile, use))
     facts = known_facts(env, loaded)
     plan = make_plan(
         loaded.profile,
@@ -70,6 +76,7 @@ def planned(env: Env, request: PlanRequest, *, machine: Machine | None = None) -
             image=request.image,
             gpus=_gpu_keys(request.gpus),
             raw_args=request.raw_args,
+            inherited=engine_settings(_environment(env, machine)),
             origins=loaded.origins,
             model_paths=_model_paths(env, loaded),
             target_facts=facts.get("target"),
@@ -88,6 +95,12 @@ def planned_to_start(env: Env, request: PlanRequest) -> Planned:
     )
 
 
+def _environment(env: Env, machine: Machine) -> Mapping[str, str]:
+    """What is set here, over what a saved machine had set."""
+    saved = machine.host.engine_variables if machine.host is not None else ()
+    return {**dict(saved), **env.environ}
+
+
 def _gpu_keys(text: str | None) -> tuple[str, ...] | None:
     return None if text is None else tuple(key.strip() for key in text.split(",") if key.strip())
 
@@ -104,15 +117,16 @@ def _python(env: Env, request: PlanRequest, profile: Profile) -> str:
 def _build(
     env: Env, request: PlanRequest, profile: Profile, engine: Engine, python: str
 ) -> tuple[EngineBuild, tuple[Finding, ...]]:
+    asked = None if request.engine_version is None else release_named(request.engine_version)
     if profile.engine.name is EngineName.REFERENCE:
         return EngineBuild(release=engine.NEWEST_RELEASE, python=python, installed=True), ()
-    if request.engine_version is not None:
+    if asked is not None:
         if not request.dry_run:
             raise UsageProblem(
                 "--engine-version judges a release without having it; a real start runs the engine that is installed",
-                hint=f"dflashctl up {request.profile} --dry-run --engine-version {request.engine_version}",
+                hint=f"dflashctl up {request.profile} --dry-run --engine-version {asked}",
             )
-        return EngineBuild(release=request.engine_version, python=python), ()
+        return EngineBuild(release=asked, python=python), ()
     if request.runtime == "docker":
         return image_build(env, request.image or profile.engine.image, engine)
     found = env.engines.find(python=python)
@@ -136,7 +150,9 @@ def _not_installed(engine: Engine, python: str) -> Finding:
     )
 
 
-def _machine(env: Env, request: PlanRequest, profile: Profile) -> tuple[Machine, tuple[Finding, ...]]:
+def _machine(
+    env: Env, request: PlanRequest, profile: Profile, need: int
+) -> tuple[Machine, tuple[Finding, ...]]:
     if request.machine is not None:
         return env.machine.load(env.cwd / request.machine), ()
     if profile.requirements.gpus == 0:
@@ -144,7 +160,7 @@ def _machine(env: Env, request: PlanRequest, profile: Profile) -> tuple[Machine,
     machine = env.machine.snapshot()
     if machine.gpus or not request.dry_run:
         return machine, ()
-    assumed = assumed_machine(profile.requirements)
+    assumed = assumed_machine(replace(profile.requirements, gpus=min(need, _MOST_ASSUMED)))
     what = f"{len(assumed.gpus)}x {assumed.gpus[0].name}" if assumed.gpus else "no GPU"
     note = Finding(
         id="machine_assumed",

@@ -10,6 +10,7 @@ from dflashctl.core.findings import Severity
 from dflashctl.core.new_profile import NewProfile
 from dflashctl.core.profile_rules import NAME
 from dflashctl.core.profile_text import profile_yaml
+from dflashctl.core.release import release_named
 from dflashctl.core.report import ErrorInfo, Outcome, Report
 from dflashctl.engines.sglang import NEWEST_RELEASE
 from dflashctl.engines.sglang.from_command import drafted, model_fields
@@ -41,7 +42,8 @@ def profile_new(
         raise UsageProblem(
             f"{name!r} cannot name a profile", hint="use a-z, 0-9, '.', '_' and '-', at most 63"
         )
-    draft = drafted(read_pasted(text), engine_version or NEWEST_RELEASE)
+    release = NEWEST_RELEASE if engine_version is None else release_named(engine_version)
+    draft = drafted(read_pasted(text), release)
     errors = tuple(f for f in draft.findings if f.severity is Severity.ERROR)
     if errors:
         return _refused(draft, errors)

@@ -18,14 +18,14 @@ _MIB = 1 << 20
 class GpuKind:
     """A GPU model: `word` is found in the product name, memory is the total that NVML reports.
 
-    `nvlinks` is the lane count of the board with NVSwitch, None for boards without.
+    `compute_capability` is None for a GPU of which only the memory is required. `nvlinks` is the lane count of the board with NVSwitch, None for boards without.
     """
 
     word: str
     name: str
     memory_total_bytes: int
-    compute_capability: tuple[int, int]
-    power_limit_w: float
+    compute_capability: tuple[int, int] | None
+    power_limit_w: float | None
     nvlinks: int | None = None
     nvlink_version: str | None = None
 
@@ -113,19 +113,48 @@ def assumed_machine(requirements: Requirements) -> Machine:
 
 
 def _pick(needs: Requirements) -> GpuKind:
+    """The first required kind that is known, else the smallest with a required compute capability.
+
+    Where neither is required the GPU stays of an unknown kind: what depends on the kind is then not refused.
+    """
     for word in needs.gpu_kinds:
         known = next((kind for kind in KINDS if kind.word.lower() == word.lower()), None)
         if known:
             return known
+    if not needs.compute_capability:
+        return _unknown(needs)
     fitting = [kind for kind in KINDS if _meets(kind, needs)]
-    return min(fitting, key=lambda kind: kind.memory_total_bytes, default=_DEFAULT)
+    return min(fitting, key=lambda kind: kind.memory_total_bytes, default=_unknown(needs))
+
+
+def _unknown(needs: Requirements) -> GpuKind:
+    """No GPU model: its name says what is required, words of `gpu_kinds` included, and its memory is just that."""
+    memory = needs.gpu_memory_bytes
+    size = f" of {memory / 1e9:.0f} GB or more" if memory else ""
+    named = " or ".join(needs.gpu_kinds) or "GPU"
+    return GpuKind(
+        word="",
+        name=f"{named}{size}" if needs.gpu_kinds or size else "GPU of any kind",
+        memory_total_bytes=memory or _DEFAULT.memory_total_bytes,
+        compute_capability=_only(needs),
+        power_limit_w=None,
+        nvlinks=_DEFAULT.nvlinks if needs.nvlink else None,
+    )
+
+
+def _only(needs: Requirements) -> tuple[int, int] | None:
+    """The compute capability when exactly one will do."""
+    if len(needs.compute_capability) != 1:
+        return None
+    major, _, minor = needs.compute_capability[0].partition(".")
+    return (int(major), int(minor)) if major.isdigit() and minor.isdigit() else None
 
 
 def _meets(kind: GpuKind, needs: Requirements) -> bool:
-    capability = f"{kind.compute_capability[0]}.{kind.compute_capability[1]}"
+    capability = ".".join(map(str, kind.compute_capability or ()))
     return (
         kind.memory_total_bytes >= (needs.gpu_memory_bytes or 0)
-        and (not needs.compute_capability or capability in needs.compute_capability)
+        and capability in needs.compute_capability
         and (kind.nvlinks is not None or not needs.nvlink)
     )
 

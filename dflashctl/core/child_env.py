@@ -73,23 +73,35 @@ _PREFIXES = (
     "ROCR_",
 )
 SECRETS = frozenset({"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HUGGINGFACE_TOKEN", "DFLASHCTL_API_KEY"})
-_LOOPBACK = "127.0.0.1,localhost,::1"
+_ENGINE_SETTINGS = ("SGLANG_", "SGL_")
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 def child_environment(
-    ours: Mapping[str, str], planned: Iterable[tuple[str, str]], *, temporary: str
+    ours: Mapping[str, str], planned: Iterable[tuple[str, str]], *, temporary: str, host: str
 ) -> dict[str, str]:
     """The server's environment: the allowed part of `ours`, our defaults, then the plan's, which wins.
 
-    `temporary` becomes TMPDIR. The server's own warm-up must not go through a proxy, so loopback is excepted.
+    `temporary` becomes TMPDIR. The server's own warm-up calls the address `host` that it listens on and must not go
+    through a proxy (sgl-project/sglang#9814: it then kills itself), so that address and loopback are excepted.
     """
     env = {name: value for name, value in ours.items() if name in _NAMES or name.startswith(_PREFIXES)}
     env |= {"PYTHONUNBUFFERED": "1", "TMPDIR": temporary}
+    env |= dict(planned)
     if any(name.lower().endswith("_proxy") for name in env):
         past = env.get("no_proxy") or env.get("NO_PROXY") or ""
-        env["no_proxy"] = env["NO_PROXY"] = f"{past},{_LOOPBACK}".lstrip(",")
-    env |= dict(planned)
+        own = () if host in _LOOPBACK else (host,)
+        env["no_proxy"] = env["NO_PROXY"] = ",".join((*([past] if past else ()), *_LOOPBACK, *own))
     return {name: value for name, value in env.items() if name not in SECRETS}
+
+
+def engine_settings(ours: Mapping[str, str]) -> dict[str, str]:
+    """The engine's own settings among `ours`: the server gets them beside the plan's, so the plan is judged with them."""
+    return {
+        name: value
+        for name, value in ours.items()
+        if name.startswith(_ENGINE_SETTINGS) and name not in SECRETS
+    }
 
 
 def secret_values(ours: Mapping[str, str]) -> tuple[str, ...]:

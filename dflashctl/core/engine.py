@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dflashctl.core.findings import Finding
+    from dflashctl.core.gpu_use import GpuUse
     from dflashctl.core.machine import Machine
     from dflashctl.core.option import Option
     from dflashctl.core.profile import Profile
@@ -67,6 +68,7 @@ class EngineRequest:
 
     `origins` maps a profile path ("speculative.block_size") to what set it when that is not the profile
     ("--block-size", "--set"). `raw_args` are the arguments after `--`; they win and are checked.
+    `inherited` are the engine's settings in the caller's environment; the profile's win over them.
     `target_model` and `draft_model` are what the engine is given as model: a repository or a folder.
     """
 
@@ -77,6 +79,7 @@ class EngineRequest:
     draft_model: str | None = None
     origins: Mapping[str, str] = field(default_factory=dict)
     raw_args: tuple[str, ...] = ()
+    inherited: Mapping[str, str] = field(default_factory=dict)
     target_facts: ModelFacts | None = None
     draft_facts: ModelFacts | None = None
 
@@ -161,6 +164,9 @@ class Engine(Protocol):
 
     def effective(self, profile: Profile, raw_args: tuple[str, ...], build: EngineBuild, /) -> Profile:
         """The profile with what raw arguments set of it, so that port, name and block are known everywhere."""
+
+    def gpu_use(self, profile: Profile, raw_args: tuple[str, ...], build: EngineBuild, /) -> GpuUse:
+        """The GPUs of this machine that such a server uses, whatever their number here."""
 
     def read_log_line(self, line: str, /) -> LogMark | None:
         """What that line of the log tells, or None."""

@@ -18,7 +18,8 @@ KEY_FILE_VARIABLE = "DFLASHCTL_API_KEY_FILE"
 
 def exposure(plan: Plan, environ: Mapping[str, str]) -> tuple[Finding, ...]:
     """A warning when the plan listens beyond this host and no key is set; /health and /metrics are open in any case."""
-    if plan.host.startswith(_LOOPBACK) or environ.get(KEY_VARIABLE) or environ.get(KEY_FILE_VARIABLE):
+    keyed = environ.get(KEY_VARIABLE) or environ.get(KEY_FILE_VARIABLE) or _has_key(plan)
+    if plan.host.startswith(_LOOPBACK) or keyed:
         return ()
     finding = Finding(
         id="open_to_network",
@@ -27,3 +28,8 @@ def exposure(plan: Plan, environ: Mapping[str, str]) -> tuple[Finding, ...]:
         fix="export DFLASHCTL_API_KEY=…, or --host 127.0.0.1",
     )
     return (finding,)
+
+
+def _has_key(plan: Plan) -> bool:
+    """Whether the arguments hold a key for every request; --admin-api-key alone guards only the administration."""
+    return any(word.partition("=")[0] == "--api-key" for word in plan.argv)

@@ -84,8 +84,8 @@ class Facts:
 
     @property
     def ranks(self) -> int:
-        """How many GPUs work together: the plan's, without a plan all of them."""
-        return self.serving.tensor * self.serving.pipeline if self.serving else len(self.gpus)
+        """How many GPUs of this machine work: the plan's, without a plan all of them."""
+        return self.serving.ranks if self.serving else len(self.gpus)
 
     @property
     def on_sglang(self) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from dflashctl.core.fit_cells import kv_bytes_per_token, replay_bytes, state_bytes
+from dflashctl.core.fit_cells import draft_kv_bytes_per_token, kv_bytes_per_token, replay_bytes, state_bytes
 
 if TYPE_CHECKING:
     from dflashctl.core.kv_geometry import Geometry
@@ -123,7 +123,7 @@ def divide(request: FitRequest, target: Geometry, weights_bytes: int, fraction: 
     multimodal = MULTIMODAL_BYTES if target.multimodal else 0
     rest = int(start * fraction) - RESIDUE_BYTES - target_bytes - draft_bytes - multimodal
     state, slots, rest = _hybrid(rest, serving, target)
-    draft_cell = kv_bytes_per_token(request.draft, serving) if request.draft else 0
+    draft_cell = draft_kv_bytes_per_token(request.draft, serving) if request.draft else 0
     return Division(
         start_bytes=start,
         fraction=fraction,
@@ -141,7 +141,8 @@ def divide(request: FitRequest, target: Geometry, weights_bytes: int, fraction: 
 def _hybrid(rest: int, serving: Serving, target: Geometry) -> tuple[int, int | None, int]:
     """State bytes, slots and what is left for KV, for a target with linear-attention layers.
 
-    The state gets ratio/(1+ratio) of the rest. Without the replay ring every request in flight also keeps one state
+    The state gets ratio/(1+ratio) of the rest; without the prefix cache it gets a slot a running request and no more.
+    Each attention group has its own share of requests and slots. Without the replay ring every request in flight also keeps one state
     a draft token, solved together with the slots; with it a ring of recent inputs stands in each slot.
     """
     if target.linear is None:
@@ -151,15 +152,24 @@ def _hybrid(rest: int, serving: Serving, target: Geometry) -> tuple[int, int | N
     budget = rest * serving.hybrid_ratio / (1 + serving.hybrid_ratio)
     tokens = serving.block_size if serving.block_size and not serving.replay_state else 0
     share = SLOTS_PER_REQUEST if serving.radix_cache else 1
+    wanted = requests_of_a_group(serving)
     if serving.hybrid_slots is not None:
-        slots = serving.hybrid_slots
+        slots = serving.hybrid_slots // serving.attention_data
+    elif not serving.radix_cache and wanted is not None:
+        slots = wanted
     else:
         each = per_slot * (1 + tokens / share) + ring
         slots = int((budget - per_slot * (1 + tokens) - ring) // each)
-    requests = min(serving.max_running_requests or slots, slots // share)
+    requests = min(wanted or slots, slots // share)
     scratch = per_slot * (requests + 1) * tokens if tokens else 0
     state = max(0, (slots + 1) * (per_slot + ring) + scratch)
     return state, slots, rest - state
+
+
+def requests_of_a_group(serving: Serving) -> int | None:
+    """The running requests that one attention group is asked to hold."""
+    asked = serving.max_running_requests
+    return None if asked is None else max(1, asked // serving.attention_data)
 
 
 def engine_requests(division: Division, serving: Serving) -> int | None:
@@ -167,4 +177,5 @@ def engine_requests(division: Division, serving: Serving) -> int | None:
     if division.state_slots is None:
         return serving.max_running_requests
     share = SLOTS_PER_REQUEST if serving.radix_cache else 1
-    return min(serving.max_running_requests or division.state_slots, max(0, division.state_slots // share))
+    held = max(0, division.state_slots // share) * serving.attention_data
+    return min(serving.max_running_requests or held, held)

@@ -202,8 +202,16 @@ def _what_would(request: FitRequest, weights: int) -> str:
     )
 
 
+def _weights_note(serving: Serving) -> str:
+    """Attention groups keep whole attention weights, whose share of the files no config tells."""
+    more = ", attention's more than that" if serving.attention_data > 1 else ""
+    return f"1/{serving.tensor} of the files{more}"
+
+
 def _estimated(request: FitRequest) -> bool:
-    return any(geometry is not None and geometry.estimated for geometry in (request.target, request.draft))
+    return request.serving.attention_data > 1 or any(
+        geometry is not None and geometry.estimated for geometry in (request.target, request.draft)
+    )
 
 
 def _lines(request: FitRequest, division: Division) -> tuple[FitLine, ...]:
@@ -214,7 +222,7 @@ def _lines(request: FitRequest, division: Division) -> tuple[FitLine, ...]:
         FitLine(
             part="target weights",
             size_bytes=division.target_bytes,
-            note=f"1/{request.serving.tensor} of the files",
+            note=_weights_note(request.serving),
         ),
         FitLine(part="draft weights", size_bytes=division.draft_bytes),
         FitLine(part="multimodal buffers", size_bytes=division.multimodal_bytes),

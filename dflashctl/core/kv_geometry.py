@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,7 +16,8 @@ _VISION = ("vision_config", "visual_config")
 class LinearState:
     """Linear-attention layers: `kind` is kda or gdn; heads and dimensions are of the whole model.
 
-    A request keeps, in each layer, a matrix of v_heads x v_dim x k_dim and a convolution window.
+    A request keeps, in each layer, a matrix of v_heads x v_dim x k_dim and a convolution window. `state_dtype` is the
+    matrix's type where the config names one.
     """
 
     kind: str
@@ -26,6 +27,7 @@ class LinearState:
     k_dim: int
     v_dim: int
     conv_kernel: int
+    state_dtype: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +55,9 @@ def geometry_of(config: Mapping[str, object]) -> Geometry | None:
     if layers is None or _has_windowed_target_layers(text):
         return None
     linear = _linear_state(text, layers)
+    named = text.get("mamba_ssm_dtype")
+    if linear is not None and isinstance(named, str):
+        linear = replace(linear, state_dtype=named)
     attention_layers = layers - (linear.layers if linear else 0)
     context = _int(text, "max_position_embeddings") or _int(text, "model_max_length")
     multimodal = any(isinstance(config.get(key), dict) for key in _VISION)

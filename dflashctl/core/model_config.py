@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dflashctl.core.engine import ModelFacts
+from dflashctl.core.quantized_head import quantized_head
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -81,6 +82,7 @@ def _facts(data: Mapping[str, object], text: Mapping[str, object], own: Mapping[
         mask_token_id=_int(first("mask_token_id")),
         sliding_window=_window(text),
         max_position_embeddings=_int(text.get("max_position_embeddings")),
+        quantized_lm_head=quantized_head(data, text),
     )
 
 

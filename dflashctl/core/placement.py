@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dflashctl.core.findings import Finding, Severity
 from dflashctl.core.grouping import best_group
 
 if TYPE_CHECKING:
+    from dflashctl.core.gpu_use import GpuUse
     from dflashctl.core.machine import Gpu, Machine
     from dflashctl.core.profile import Profile, Requirements
 
 _GB = 10**9
+_CHOICES = ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,21 +25,61 @@ class Placement:
     findings: tuple[Finding, ...] = ()
 
 
-def place(profile: Profile, machine: Machine, wanted: tuple[str, ...] | None = None) -> Placement:
-    """The GPUs for `profile` on `machine`: those in `wanted`, else the best group of fitting ones (core.grouping)."""
-    need = max(profile.requirements.gpus, _world_size(profile) if profile.requirements.gpus else 0)
+def place(
+    profile: Profile, machine: Machine, wanted: tuple[str, ...] | None = None, *, use: GpuUse | None = None
+) -> Placement:
+    """The GPUs for `profile` on `machine`: those in `wanted`, else the best group of fitting ones (core.grouping).
+
+    `use` is what the engine's arguments take; None counts the profile's tensor, pipeline and data sizes.
+    """
+    need = gpus_needed(profile, use)
     if need == 0:
         return Placement(gpus=())
-    if wanted is not None:
-        return _place_wanted(profile, machine, wanted, need)
+    hidden = _visibility_in_profile(profile)
+    if hidden is not None:
+        return Placement(gpus=(), findings=(hidden,))
+    found = (
+        _place_wanted(profile, machine, wanted, need) if wanted is not None else _best(profile, machine, need)
+    )
+    if use is not None and found.gpus and not found.findings and use.highest >= len(found.gpus):
+        return replace(found, findings=(_number_beyond(use, len(found.gpus)),))
+    return found
+
+
+def gpus_needed(profile: Profile, use: GpuUse | None = None) -> int:
+    """As many as the profile requires, and at least one a rank; none where the profile needs no GPU at all."""
+    if profile.requirements.gpus == 0:
+        return 0
+    parallel = profile.parallel
+    ranks = use.count if use is not None else parallel.tensor * parallel.pipeline * parallel.data
+    return max(profile.requirements.gpus, ranks)
+
+
+def _best(profile: Profile, machine: Machine, need: int) -> Placement:
     fitting = [g for g in machine.visible_gpus if not _unfit(g, profile.requirements)]
     if len(fitting) < need:
         return Placement(gpus=(), findings=(_too_few(profile, machine, len(fitting), need),))
     return Placement(gpus=tuple(g.uuid for g in best_group(fitting, machine, need)))
 
 
-def _world_size(profile: Profile) -> int:
-    return profile.parallel.tensor * profile.parallel.pipeline
+def _visibility_in_profile(profile: Profile) -> Finding | None:
+    """A second choice of GPUs beside the plan's would hide some of the plan's, or be overruled by it in silence."""
+    names = [name for name in _CHOICES if name in profile.environment]
+    if not names:
+        return None
+    return _error(
+        "gpus_in_environment",
+        f"{names[0]}={profile.environment[names[0]]!r} in the profile's environment would choose other GPUs than the plan",
+        f"take {names[0]} out of the environment, and name the GPUs with --gpus",
+    )
+
+
+def _number_beyond(use: GpuUse, count: int) -> Finding:
+    return _error(
+        "gpu_number_beyond",
+        f"the arguments use GPU number {use.highest} of those that the server sees, and it sees {count} (0 to {count - 1})",
+        "leave --base-gpu-id and --gpu-id-step out, and name the GPUs with --gpus",
+    )
 
 
 def _place_wanted(profile: Profile, machine: Machine, wanted: tuple[str, ...], need: int) -> Placement:

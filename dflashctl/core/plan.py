@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,8 @@ from dflashctl.core.engine import (
 from dflashctl.core.findings import Finding, Severity
 from dflashctl.core.placement import place
 from dflashctl.core.profile import Algorithm, ModelRef, Timing
+from dflashctl.core.profile_rules import broken_numbers
+from dflashctl.core.release_range import in_range
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,7 +34,8 @@ if TYPE_CHECKING:
 class PlanOptions:
     """What the command line adds; `model_paths` maps a model's label to the folder the engine is given.
 
-    `gpus` are the wanted GPUs by index or UUID, None for the best ones.
+    `gpus` are the wanted GPUs by index or UUID, None for the best ones. `inherited` are the engine's settings in the
+    caller's environment, which the server gets too.
     """
 
     name: str | None = None
@@ -40,6 +44,7 @@ class PlanOptions:
     image: str | None = None
     gpus: tuple[str, ...] | None = None
     raw_args: tuple[str, ...] = ()
+    inherited: Mapping[str, str] = field(default_factory=dict)
     origins: Mapping[str, str] = field(default_factory=dict)
     model_paths: Mapping[str, str] = field(default_factory=dict)
     target_facts: ModelFacts | None = None
@@ -126,7 +131,7 @@ def make_plan(
 ) -> Plan:
     """The plan for that profile on that machine with that engine build; refusals are findings, never raised."""
     real = engine.effective(profile, options.raw_args, build)
-    placement = place(real, machine, options.gpus)
+    placement = place(real, machine, options.gpus, use=engine.gpu_use(profile, options.raw_args, build))
     target = _planned(profile.target, options)
     draft = _planned(profile.draft, options) if profile.draft and _speculates(profile) else None
     served = real.server.served_model_name or profile.target.repo or profile.name
@@ -139,6 +144,7 @@ def make_plan(
             draft_model=draft.model if draft else None,
             origins=options.origins,
             raw_args=options.raw_args,
+            inherited=options.inherited,
             target_facts=options.target_facts,
             draft_facts=options.draft_facts,
         )
@@ -151,7 +157,7 @@ def make_plan(
         runtime=options.runtime,
         image=options.image or profile.engine.image if options.runtime == "docker" else None,
         argv=(options.python, *command.module_argv),
-        env=_environment(profile, machine, placement.gpus, command.env),
+        env=_environment(profile, options.runtime, machine, placement.gpus, command.env),
         gpus=placement.gpus,
         target=target,
         draft=draft,
@@ -165,7 +171,12 @@ def make_plan(
         translations=_translations(profile, engine, build, command.translations),
         arguments=command.arguments,
         resolved=command.resolved,
-        findings=(*placement.findings, *command.findings),
+        findings=(
+            *_out_of_range(real),
+            *_meant_for(profile, engine, build),
+            *placement.findings,
+            *command.findings,
+        ),
     )
     return replace(plan, fingerprint=fingerprint(plan))
 
@@ -183,24 +194,66 @@ def fingerprint(plan: Plan) -> str:
     return hashlib.sha256(json.dumps(essence).encode()).hexdigest()[:16]
 
 
+def _meant_for(profile: Profile, engine: Engine, build: EngineBuild) -> tuple[Finding, ...]:
+    """A warning when the profile names its releases and this is none of them."""
+    versions = profile.engine.versions
+    if versions is None or in_range(build.release, versions):
+        return ()
+    summary = f"profile {profile.name!r} is meant for {engine.NAME} {versions}, this is {build.release}"
+    return (
+        Finding(
+            id="engine_version_not_meant",
+            severity=Severity.WARNING,
+            summary=summary,
+            fix="use such a release, or change engine.versions when this one serves as well",
+        ),
+    )
+
+
+def _out_of_range(real: Profile) -> tuple[Finding, ...]:
+    """What the profile's own rules say of raw arguments and extra_args; the loader has seen only the profile's part."""
+    return tuple(
+        Finding(
+            id="value_out_of_range",
+            severity=Severity.ERROR,
+            summary=f"{path} {text}",
+            detail="set by an engine argument (extra_args or after --)",
+            fix=f"give that argument another value, or leave it out and use --set {path}=VALUE",
+        )
+        for path, text in broken_numbers(real)
+    )
+
+
 # The engine reads the verified snapshot and nothing else.
+_PLAIN_LIST = re.compile(r"\d+(,\d+)*")
 _OFFLINE = (("HF_HUB_OFFLINE", "1"), ("TRANSFORMERS_OFFLINE", "1"))
 
 
 def _environment(
-    profile: Profile, machine: Machine, gpus: tuple[str, ...], engine_env: tuple[tuple[str, str], ...]
+    profile: Profile,
+    runtime: str,
+    machine: Machine,
+    gpus: tuple[str, ...],
+    engine_env: tuple[tuple[str, str], ...],
 ) -> tuple[tuple[str, str], ...]:
-    """What is set for the engine beside its own variables: offline for hub models, and a part of the GPUs."""
+    """What is set for the engine beside its own variables: offline for hub models, and the GPUs where it matters."""
     refs = (profile.target, profile.draft)
     offline = _OFFLINE if any(ref is not None and ref.repo for ref in refs) else ()
-    return (*engine_env, *offline, *_visible(machine, gpus))
+    return (*engine_env, *offline, *_visible(runtime, machine, gpus))
 
 
-def _visible(machine: Machine, gpus: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    """The chosen GPUs when they are not all; by index in PCI order, since SGLang parses the list as numbers."""
-    if not gpus or machine.assumed or len(gpus) == len(machine.gpus):
+def _visible(runtime: str, machine: Machine, gpus: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """The chosen GPUs, when they are not all or the caller's own CUDA_VISIBLE_DEVICES would reach the engine otherwise.
+
+    By index in PCI order, since SGLang parses the list as numbers and dies of a UUID. A container is given the
+    chosen GPUs alone and counts them from 0, whatever their numbers are outside.
+    """
+    inherited = machine.visible_devices
+    plain = inherited is None or _PLAIN_LIST.fullmatch(inherited) is not None
+    if not gpus or machine.assumed or (len(gpus) == len(machine.gpus) and plain):
         return ()
-    indices = sorted(gpu.index for gpu in machine.gpus if gpu.uuid in gpus)
+    chosen = sorted(gpu.index for gpu in machine.gpus if gpu.uuid in gpus)
+    indices = range(len(chosen)) if runtime == "docker" else chosen
     return (("CUDA_DEVICE_ORDER", "PCI_BUS_ID"), ("CUDA_VISIBLE_DEVICES", ",".join(map(str, indices))))
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from dflashctl.core.load import Problem
 from dflashctl.core.profile import COMMIT_LENGTH, Algorithm, Profile
+from dflashctl.core.release_range import is_range
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,8 +19,12 @@ NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 _COMMIT = re.compile(rf"[0-9a-f]{{{COMMIT_LENGTH}}}")
 _REPO = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _ENV = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_DRIVER = re.compile(r"\d+(\.\d+)*")
+_CAPABILITY = re.compile(r"\d+\.\d+")
 _SECRET = re.compile(r"(TOKEN|SECRET|PASSWORD|API_?KEY|CREDENTIAL)", re.IGNORECASE)
-_MAX_PORT = 65535
+MAX_PORT = 65535
+# What an engine keeps in 32 bits: tokens, requests and GPUs are far fewer.
+MAX_COUNT = 2**31 - 1
 
 
 def profile_problems(profile: Profile, root: Node) -> tuple[Problem, ...]:
@@ -35,7 +40,8 @@ def _broken(profile: Profile) -> Iterator[tuple[str, str]]:
         yield from _model("draft", profile.draft)
     elif profile.speculative.algorithm is not Algorithm.NONE:
         yield "draft", "is missing: DFLASH needs a draft model (or set speculative.algorithm: NONE)"
-    yield from _numbers(profile)
+    yield from broken_numbers(profile)
+    yield from _comparisons(profile)
     for key in profile.environment:
         if not _ENV.fullmatch(key):
             yield f"environment.{key}", "is no name for an environment variable"
@@ -54,7 +60,20 @@ def _model(path: str, ref: ModelRef) -> Iterator[tuple[str, str]]:
         yield f"{path}.revision", "goes with repo; a local path has no revision"
 
 
-def _numbers(profile: Profile) -> Iterator[tuple[str, str]]:
+def _comparisons(profile: Profile) -> Iterator[tuple[str, str]]:
+    """Texts that something is compared with: one of another form would compare with nothing, in silence."""
+    versions, needs = profile.engine.versions, profile.requirements
+    if versions is not None and not is_range(versions):
+        yield "engine.versions", f"{versions!r} is no range of releases such as '>=0.5.21,<0.6'"
+    if needs.driver is not None and not _DRIVER.fullmatch(needs.driver):
+        yield "requirements.driver", f"{needs.driver!r} is no driver version such as '580' or '580.95.05'"
+    for capability in needs.compute_capability:
+        if not _CAPABILITY.fullmatch(capability):
+            yield "requirements.compute_capability", f"{capability!r} is no compute capability such as '10.3'"
+
+
+def broken_numbers(profile: Profile) -> Iterator[tuple[str, str]]:
+    """Paths with a number outside its range, and what is wrong with it; raw arguments can bring one in, too."""
     spec, mem, par = profile.speculative, profile.memory, profile.parallel
     positive = {
         "speculative.block_size": spec.block_size,
@@ -76,10 +95,12 @@ def _numbers(profile: Profile) -> Iterator[tuple[str, str]]:
     for path, value in positive.items():
         if value is not None and value <= 0:
             yield path, f"must be above 0, is {value}"
+        elif value is not None and not value <= MAX_COUNT:
+            yield path, f"must be at most {MAX_COUNT}"
     if mem.static_fraction is not None and not 0 < mem.static_fraction < 1:
         yield "memory.static_fraction", f"is a share between 0 and 1, not {mem.static_fraction}"
-    if not 1 <= profile.server.port <= _MAX_PORT:
-        yield "server.port", f"must be 1 to {_MAX_PORT}, is {profile.server.port}"
+    if not 1 <= profile.server.port <= MAX_PORT:
+        yield "server.port", f"must be 1 to {MAX_PORT}, is {profile.server.port}"
     window, block = spec.draft_window_size, spec.block_size
     if window is not None and block is not None and window < block:
         yield "speculative.draft_window_size", f"{window} is smaller than the block size {block}"

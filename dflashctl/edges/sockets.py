@@ -36,7 +36,7 @@ def can_bind(host: str, port: int) -> bool:
         try:
             probe.bind((host, port))
             probe.listen(1)
-        except OSError:
+        except (OSError, OverflowError):  # OverflowError: a number that is no port
             return False
     return True
 

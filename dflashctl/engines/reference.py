@@ -15,6 +15,7 @@ from dflashctl.core.engine import (
     Translation,
 )
 from dflashctl.core.findings import Finding, Severity
+from dflashctl.core.gpu_use import GpuUse
 from dflashctl.core.profile import Algorithm
 from dflashctl.engines.sglang import NEWEST_RELEASE as _SGLANG_RELEASE
 from dflashctl.engines.sglang import differences as _sglang_differences
@@ -58,6 +59,11 @@ def command(request: EngineRequest, /) -> EngineCommand:
 def effective(profile: Profile, raw_args: tuple[str, ...], _build: EngineBuild, /) -> Profile:
     """Its options are SGLang's, so SGLang's reading of raw arguments serves."""
     return _sglang_effective(profile, raw_args, EngineBuild(release=_SGLANG_RELEASE))
+
+
+def gpu_use(_profile: Profile, _raw_args: tuple[str, ...], _build: EngineBuild, /) -> GpuUse:
+    """It computes on the CPU."""
+    return GpuUse(count=0, highest=0)
 
 
 def differences(

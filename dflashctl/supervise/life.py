@@ -97,7 +97,7 @@ def prepare(
     if secret is not None:
         plan = replace(plan, argv=(*plan.argv, "--config", str(secret)))
     try:
-        env = child_environment(environ, plan.env, temporary=str(temporary))
+        env = child_environment(environ, plan.env, temporary=str(temporary), host=plan.host)
         handle = launcher.prepare(plan, env, runtime)
     except BaseException:
         if secret is not None:

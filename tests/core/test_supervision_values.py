@@ -119,7 +119,7 @@ def test_the_server_sees_only_what_it_may():
         "https_proxy": "http://p",
         "no_proxy": "x",
     }
-    env = child_environment(ours, (("A", "1"), ("HF_TOKEN", "t2")), temporary="/t")
+    env = child_environment(ours, (("A", "1"), ("HF_TOKEN", "t2")), temporary="/t", host="127.0.0.1")
     assert env == {
         "PATH": "/bin",
         "CUDA_HOME": "/c",
@@ -204,3 +204,24 @@ def test_what_a_shell_would_show():
     assert exit_status_of(LastExit(signal=9)) == 137
     assert exit_status_of(LastExit(status=3)) == 3
     assert exit_status_of(None) is None
+
+
+@pytest.mark.parametrize(
+    ("ours", "planned", "host", "spared"),
+    [
+        ({"https_proxy": "p"}, {}, "127.0.0.1", "127.0.0.1,localhost,::1"),
+        (
+            {"http_proxy": "p", "no_proxy": "127.0.0.1"},
+            {},
+            "10.0.0.5",
+            "127.0.0.1,127.0.0.1,localhost,::1,10.0.0.5",
+        ),
+        ({"ALL_PROXY": "p", "NO_PROXY": "x"}, {}, "0.0.0.0", "x,127.0.0.1,localhost,::1,0.0.0.0"),
+        ({"http_proxy": "p"}, {"no_proxy": "own"}, "node7", "own,127.0.0.1,localhost,::1,node7"),
+        ({}, {"http_proxy": "p"}, "10.0.0.5", "127.0.0.1,localhost,::1,10.0.0.5"),
+        ({}, {}, "10.0.0.5", None),
+    ],
+)
+def test_the_server_reaches_itself_past_any_proxy(ours, planned, host, spared):
+    env = child_environment(ours, tuple(planned.items()), temporary="/t", host=host)
+    assert env.get("no_proxy") == env.get("NO_PROXY") == spared

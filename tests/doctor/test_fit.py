@@ -9,7 +9,12 @@ import pytest
 import yaml
 
 from dflashctl.core.fit import GIB, FitRequest, FitVerdict
-from dflashctl.core.fit_cells import kv_bytes_per_token, replay_bytes, state_bytes
+from dflashctl.core.fit_cells import (
+    draft_kv_bytes_per_token,
+    kv_bytes_per_token,
+    replay_bytes,
+    state_bytes,
+)
 from dflashctl.core.fit_verdict import default_fraction, judge_fit
 from dflashctl.core.known_models import KNOWN_MODELS
 from dflashctl.core.kv_geometry import Geometry, LinearState, geometry_of
@@ -136,6 +141,82 @@ def test_unknown_sizes_are_no_verdict():
 )
 def test_bytes_of_a_token(geometry, tensor, dtype, size):
     assert kv_bytes_per_token(geometry, Serving(tensor=tensor, kv_dtype=dtype)) == size
+
+
+@pytest.mark.parametrize(
+    ("argv", "target", "draft"),
+    [
+        ("--tp-size 8", 576 * 61 * 2, 3072),
+        ("--tp-size 8 --dp-size 2", 576 * 61 * 2, 3072),
+        ("--tp-size 8 --enable-dp-attention --dp-size 8", 576 * 61 * 2, 24576),
+        ("--tp-size 8 --attn-dp-size 8", 576 * 61 * 2, 24576),
+        ("--tp-size 8 --attn-dp-size 2", 576 * 61 * 2, 6144),
+        ("--tp-size 8 --kv-cache-dtype fp8_e4m3", 576 * 61, 1536),
+        ("--tp-size 8 --kv-cache-dtype fp8_e4m3 --speculative-draft-kv-cache-dtype bf16", 576 * 61, 3072),
+        ("--tp-size 8 --kv-cache-dtype fp8_e4m3 --speculative-draft-kv-cache-dtype auto", 576 * 61, 3072),
+        ("--tp-size 8 --speculative-draft-kv-cache-dtype fp8_e4m3", 576 * 61 * 2, 1536),
+        ("--tp-size 8 --kv-cache-dtype fp8_e4m3 --speculative-draft-attention-backend fa4", 576 * 61, 3072),
+    ],
+)
+def test_bytes_of_a_token_of_each_cache_by_the_arguments(argv, target, draft):
+    serve = serving(argv.split(), speculates=True)
+    assert kv_bytes_per_token(KNOWN_MODELS["moonshotai/Kimi-K2.5"].geometry, serve) == target
+    assert draft_kv_bytes_per_token(KNOWN_MODELS["z-lab/Kimi-K2.5-DFlash"].geometry, serve) == draft
+
+
+@pytest.mark.parametrize(
+    ("argv", "ranks", "heads_over"),
+    [
+        ("", 1, 1),
+        ("--tp-size 8", 8, 8),
+        ("--tp-size 4 --dp-size 2", 8, 4),
+        ("--tp-size 8 --dp-size 8 --enable-dp-attention", 8, 1),
+        ("--tp-size 8 --attn-dp-size 4", 8, 2),
+        ("--tp-size 16 --nnodes 2", 8, 16),
+    ],
+)
+def test_ranks_and_the_gpus_that_share_the_heads(argv, ranks, heads_over):
+    serve = serving(argv.split(), speculates=True)
+    assert (serve.ranks, serve.attention_tensor) == (ranks, heads_over)
+
+
+def test_without_the_prefix_cache_a_running_request_has_one_slot():
+    """SGLang then takes as many slots as requests (mem_cache/kv_cache_configurator.py), and leaves the rest to KV."""
+    with_cache = judge_fit(known(*K3, K3_ARGV, B300_BYTES))
+    without = judge_fit(known(*K3, f"{K3_ARGV} --disable-radix-cache", B300_BYTES))
+    lines = {line.part: line for line in without.lines}
+    assert lines["linear-attention state"].note == "48 slots"
+    assert lines["linear-attention state"].size_bytes / GIB == pytest.approx(4.4, abs=0.1)
+    assert without.max_running_requests == 48
+    assert without.kv_tokens > with_cache.kv_tokens
+
+
+def test_attention_groups_share_requests_and_slots():
+    argv = f"{K3_ARGV} --attn-dp-size 8 --max-mamba-cache-size 400"
+    fit = judge_fit(known(*K3, argv, B300_BYTES))
+    assert {line.note for line in fit.lines} >= {"50 slots", "1/8 of the files, attention's more than that"}
+    assert fit.max_running_requests == 48
+    assert fit.estimated
+
+
+@pytest.mark.parametrize(
+    ("argv", "config", "size"),
+    [
+        ("", None, 4),
+        ("--mamba-ssm-dtype bfloat16", None, 2),
+        ("--mamba-ssm-dtype float16", None, 2),
+        ("--mamba-ssm-dtype float32", "bfloat16", 4),
+        ("", "bfloat16", 2),
+        ("--enable-linear-replayssm-spec", "bfloat16", 4),
+        ("--enable-linear-replayssm-spec --mamba-ssm-dtype bfloat16", None, 2),
+    ],
+)
+def test_the_states_have_the_type_that_is_asked_for(argv, config, size):
+    linear = LinearState(
+        **{**KNOWN_MODELS["moonshotai/Kimi-K3"].geometry.linear.__dict__, "state_dtype": config}
+    )
+    serve = serving(["--tp-size", "8", *argv.split()], speculates=True)
+    assert state_bytes(linear, serve) == (12 * 128 * 128 * size + 3 * 4608 * 2) * 69
 
 
 def test_bytes_of_a_state():

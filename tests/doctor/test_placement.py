@@ -107,9 +107,15 @@ def test_a_large_machine_is_grouped_quickly():
             "NVIDIA H100 80GB HBM3",
             81559 << 20,
         ),
-        ({"gpus": 2, "gpu_memory_bytes": 100 * 10**9}, "NVIDIA H200", 143771 << 20),
-        ({"gpus": 1}, "NVIDIA L4", 23034 << 20),
-        ({"gpus": 1, "gpu_memory_bytes": 10**13}, "NVIDIA H100 80GB HBM3", 81559 << 20),
+        ({"gpus": 2, "gpu_memory_bytes": 100 * 10**9}, "GPU of 100 GB or more", 100 * 10**9),
+        ({"gpus": 1}, "GPU of any kind", 81559 << 20),
+        (
+            {"gpus": 1, "gpu_memory_bytes": 10**13, "compute_capability": ("9.0",)},
+            "GPU of 10000 GB or more",
+            10**13,
+        ),
+        ({"gpus": 1, "gpu_kinds": ("RTX 4090",)}, "RTX 4090", 81559 << 20),
+        ({"gpus": 1, "gpu_memory_bytes": 10**10, "gpu_kinds": ("GH900",)}, "GH900 of 10 GB or more", 10**10),
     ],
 )
 def test_assumed_machine(needs, name, memory):
@@ -119,6 +125,24 @@ def test_assumed_machine(needs, name, memory):
     assert [gpu.uuid for gpu in machine.gpus] == [f"assumed-{i}" for i in range(requirements.gpus)]
     assert {(gpu.name, gpu.memory_total_bytes) for gpu in machine.gpus} == {(name, memory)}
     assert len(machine.links) == requirements.gpus * (requirements.gpus - 1) // 2
+
+
+@pytest.mark.parametrize(
+    ("needs", "capability"),
+    [
+        ({"gpu_kinds": ("B300",)}, (10, 3)),
+        ({"compute_capability": ("9.0",)}, (9, 0)),
+        ({"compute_capability": ("12.1",)}, (12, 1)),
+        ({"compute_capability": ("12.0", "12.1")}, None),
+        ({"compute_capability": ("banana",)}, None),
+        ({"gpu_memory_bytes": 10**11}, None),
+        ({}, None),
+    ],
+)
+def test_a_capability_is_assumed_only_where_one_is_required(needs, capability):
+    machine = assumed_machine(Requirements(gpus=2, **needs))
+    assert {gpu.compute_capability for gpu in machine.gpus} == {capability}
+    assert place(profile(2, **needs), machine).findings == ()
 
 
 def test_nothing_is_assumed_without_need():

@@ -99,10 +99,43 @@ def test_a_raw_argument_wins_over_the_profile_and_its_alias():
     assert origins["--mem-fraction-static"] == "after --"
 
 
-def test_raw_arguments_cannot_swap_the_models_under_the_plan():
-    assert "model_in_raw_arguments" in errors(
-        command(request("tiny-gpu", "0.5.23", raw=("--model-path", "x")))
-    )
+@pytest.mark.parametrize(
+    "raw",
+    [
+        ("--model-path", "x"),
+        ("--model=x",),
+        ("--revision", "main"),
+        ("--speculative-draft-model-path", "x"),
+        ("--speculative-draft-model", "x"),
+        ("--speculative-draft-model-revision", "main"),
+        ("--speculative-draft-model-rev", "main"),
+    ],
+)
+@pytest.mark.parametrize("name", ["tiny-gpu", "kimi-k3-b300"])
+def test_raw_arguments_cannot_swap_the_models_under_the_plan(name, raw):
+    assert "model_in_raw_arguments" in errors(command(request(name, "0.5.23", raw=raw)))
+    mine = replace(profile(name), extra_args=raw)
+    assert "model_in_raw_arguments" in errors(command(request(name, "0.5.23", profile=mine)))
+
+
+@pytest.mark.parametrize(
+    ("inherited", "own", "refusals"),
+    [
+        ({"SGLANG_RAGGED_VERIFY_MODE": "bogus"}, {}, ["ragged_mode_unknown"]),
+        ({"SGLANG_RAGGED_VERIFY_MODE": "static"}, {}, []),
+        ({"SGLANG_RAGGED_VERIFY_MODE": "bogus"}, {"SGLANG_RAGGED_VERIFY_MODE": "static"}, []),
+        (
+            {"SGLANG_RAGGED_VERIFY_MODE": "static"},
+            {"SGLANG_RAGGED_VERIFY_MODE": "bogus"},
+            ["ragged_mode_unknown"],
+        ),
+    ],
+)
+def test_settings_of_the_caller_s_environment_are_judged_as_the_server_gets_them(inherited, own, refusals):
+    mine = replace(profile("tiny-gpu"), environment=own)
+    made = command(request("tiny-gpu", "0.5.23", profile=mine, inherited=inherited))
+    assert errors(made) == refusals
+    assert dict(made.env) == own
 
 
 @pytest.mark.parametrize(

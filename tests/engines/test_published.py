@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from dflashctl.core.assumed import assumed_machine
+from dflashctl.core.engine import EngineBuild
 from dflashctl.core.errors import UsageProblem
 from dflashctl.core.findings import Severity
+from dflashctl.core.plan import PlanOptions, make_plan
+from dflashctl.engines import ENGINES
 from dflashctl.engines.sglang import command
 from dflashctl.engines.sglang.from_command import drafted, model_fields
 from dflashctl.engines.sglang.paste import read_pasted
@@ -43,6 +47,20 @@ LATE = {"lmsys-blog-qwen3.5-397b": ["linear_flashinfer_state_type"]}
 def test_the_profile_plans_for_the_newest_release(name):
     made = command(request(name, "0.5.23", profile=as_profile(name), capability=B300))
     assert [f.id for f in made.findings if f.severity is Severity.ERROR] == LATE.get(name, [])
+
+
+@pytest.mark.parametrize("name", VALID)
+def test_the_profile_plans_where_there_are_no_gpus(name):
+    """As `up --dry-run` does on a laptop: no GPU is made up that the command could not run on."""
+    mine = as_profile(name)
+    plan = make_plan(
+        mine,
+        assumed_machine(mine.requirements),
+        ENGINES["sglang"],
+        EngineBuild(release="0.5.23"),
+        PlanOptions(),
+    )
+    assert plan.refusals == ()
 
 
 @pytest.mark.parametrize("name", REFUSED)

@@ -152,6 +152,11 @@ TINY_REFUSED = [
         "--attention-backend triton --attn-dp-size 2 --tp-size 4 --enable-dp-lm-head --attn-cp-size 2", B300,
         "dp_attention_with_context_parallel", "context parallel",
     ),
+    ("--attention-backend triton --speculative-algorithm BOGUS", B300, "algorithm_unknown", "Unknown speculative algorithm"),
+    (
+        "--attention-backend triton --dp-size 2 --attn-dp-size 2 --tp-size 2 --enable-dp-lm-head", B300,
+        "replicas_with_attention_groups", "--attn-dp-size",
+    ),
     ("--attention-backend trtllm_mla", H100, "trtllm_mla_not_blackwell", "only supported on Blackwell"),
     ("--attention-backend trtllm_mha", A100, "trtllm_mha_capability", "requires Hopper"),
     ("--attention-backend trtllm_mla --kv-cache-dtype fp8_e5m2", B300, "kv_type_refused", "kv-cache-dtype"),

@@ -382,6 +382,54 @@ CASES = [
     ),
     case("served_name_colon", at("--served-model-name a:b"), at("--served-model-name a-b")),
     case("grpc_port_same", at("--grpc-port 30000 --port 30000"), at("--grpc-port 30001 --port 30000")),
+    *(
+        case(
+            "algorithm_unknown",
+            at("--speculative-algorithm BOGUS", release),
+            at("--speculative-algorithm dflash", release),
+        )
+        for release in ("0.5.12", "0.5.23")
+    ),
+    case(
+        "nodes_without_address",
+        at("--nnodes 2 --node-rank 0 --tp-size 16"),
+        at("--nnodes 2 --node-rank 0 --tp-size 16 --dist-init-addr 10.0.0.1:5000"),
+    ),
+    case(
+        "replicas_with_attention_groups",
+        at("--dp-size 2 --attn-dp-size 8 --tp-size 8"),
+        at("--attn-dp-size 8 --tp-size 8"),
+    ),
+    case("nodes_uneven", at("--nnodes 2 --tp-size 1"), at("--nnodes 2 --tp-size 8")),
+    case("nodes_with_replicas", at("--nnodes 2 --dp-size 2"), at("--nnodes 2 --attn-dp-size 2")),
+    *(
+        case("port_out_of_range", at(f"{flag} {bad}"), at(f"{flag} {good}"))
+        for flag, good, bad in (
+            ("--nccl-port", "28000", "99999"),
+            ("--grpc-port", "31000", "-5"),
+            ("--dist-init-addr", "10.0.0.1:5000", "10.0.0.1:99999"),
+            ("--disaggregation-bootstrap-port", "8998", "65536"),
+            ("--engine-info-bootstrap-port", "6789", "0"),
+        )
+    ),
+    *(
+        case("number_out_of_range", at(f"{flag} {bad}"), at(f"{flag} {good}"))
+        for flag, good, bad in (
+            ("--nnodes", "1", "0"),
+            ("--gpu-id-step", "2", "0"),
+            ("--dcp-size", "1", "-1"),
+            ("--attn-cp-size", "1", "0"),
+            ("--attn-dp-size", "1", "0"),
+            ("--max-mamba-cache-size", "10", "0"),
+            ("--mamba-track-interval", "256", "0"),
+            ("--node-rank", "0", "-1"),
+            ("--base-gpu-id", "0", "-1"),
+            ("--mamba-full-memory-ratio", "0.5", "0"),
+            ("--mamba-full-memory-ratio", "0.5", "-1"),
+            ("--mamba-full-memory-ratio", "0.5", "nan"),
+            ("--mamba-full-memory-ratio", "0.5", "inf"),
+        )
+    ),
     case("options_in_file", at("--config f.yaml"), at()),
     case("key_in_arguments", at("--api-key k"), at()),
     case("warmup_skipped", at("--skip-server-warmup"), at()),

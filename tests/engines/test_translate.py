@@ -142,3 +142,27 @@ def test_words_that_belong_to_no_option_are_kept_apart():
         "model",
         "x",
     )
+
+
+def _words(spelling, option):
+    """That option with a value it takes."""
+    if option.nargs == 0:
+        return (spelling,)
+    count = option.nargs if isinstance(option.nargs, int) else 1
+    return (spelling, *([option.choices[0] if option.choices else "1"] * count))
+
+
+@pytest.mark.parametrize("release", catalogue.releases())
+def test_every_option_of_a_release_in_good_standing_stays_the_option_that_it_is(release):
+    """Whatever the newest release calls it: nothing refused, nothing dropped, no other option in its place."""
+    have = catalogue.catalogue(release)
+    wrong = []
+    for option in have.options:
+        for spelling in option.strings if not option.deprecated else ():
+            words = _words(spelling, option)
+            read = read_words(words, have, "after --")
+            made = translate(read.wishes, have)
+            kept = [(have.find(one.flag), one.values) for one in made.granted]
+            if kept != [(option, words[1:])] or read.findings or made.findings:
+                wrong.append((words, [one.words for one in made.granted]))
+    assert wrong == []

@@ -5,6 +5,7 @@ from dflashctl.engines.sglang.catalogue import releases as _releases
 from dflashctl.engines.sglang.command import command
 from dflashctl.engines.sglang.effective import effective
 from dflashctl.engines.sglang.endpoints import endpoints, install_hint
+from dflashctl.engines.sglang.gpu_use import gpu_use
 from dflashctl.engines.sglang.phases import read_log_line
 from dflashctl.engines.sglang.published import published
 from dflashctl.engines.sglang.started import differences
@@ -21,6 +22,7 @@ __all__ = [
     "differences",
     "effective",
     "endpoints",
+    "gpu_use",
     "install_hint",
     "published",
     "read_log_line",

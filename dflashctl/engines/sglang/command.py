@@ -27,7 +27,14 @@ if TYPE_CHECKING:
     from dflashctl.engines.sglang.wish import Wish
 
 MODULE = ("-m", "sglang.launch_server")
-_MODEL_FLAGS = ("--model-path", "--model", "--speculative-draft-model-path", "--speculative-draft-model")
+_MODEL_FLAGS = (
+    "--model-path",
+    "--model",
+    "--revision",
+    "--speculative-draft-model-path",
+    "--speculative-draft-model",
+    "--speculative-draft-model-revision",
+)
 _SEVERITIES = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
 
 
@@ -91,7 +98,7 @@ def _situation(
         release=request.build.local_version or request.build.release,
         have=have,
         options={one.flag: one.values for one in modernised(granted)},
-        environment=dict(environment.variables),
+        environment={**request.inherited, **dict(environment.variables)},
         capabilities=_capabilities(request.machine),
         wants_dflash=profile.speculative.algorithm is Algorithm.DFLASH,
         target=facts_of(profile.target, request.target_facts),

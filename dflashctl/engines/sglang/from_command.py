@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from dflashctl.core.findings import Finding, Severity
 from dflashctl.engines.sglang import catalogue
 from dflashctl.engines.sglang.environment import fit_environment
+from dflashctl.engines.sglang.gpu_use import use_of
 from dflashctl.engines.sglang.intent import BY_FLAG
-from dflashctl.engines.sglang.translate import translate
+from dflashctl.engines.sglang.translate import modernised, translate
 from dflashctl.engines.sglang.wish import translations
 from dflashctl.engines.sglang.words import read_words
 
@@ -65,8 +66,9 @@ def drafted(pasted: Pasted, release: str) -> Drafted:
     if extra:
         fields["extra_args"] = extra
     fields.update(_variables(dict(environment.variables), notes))
-    tensor, pipeline = fields.get("parallel.tensor", 1), fields.get("parallel.pipeline", 1)
-    fields["requirements.gpus"] = tensor * pipeline
+    fields["requirements.gpus"] = use_of(
+        {one.flag: one.values for one in modernised(translated.granted)}
+    ).count
     findings = (
         *read.findings,
         *translated.findings,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -59,12 +60,13 @@ class Situation:
         return values[0] if values else None
 
     def number(self, flag: str) -> float | None:
-        """The given value as a number; None when it is not given or is no number."""
+        """The given value as a number; None when it is not given or is no finite number."""
         value = self.value(flag)
         try:
-            return float(value) if value is not None else None
+            number = float(value) if value is not None else None
         except ValueError:
             return None
+        return number if number is not None and math.isfinite(number) else None
 
     def default(self, flag: str) -> object:
         """What the release's own parser assumes for `flag`."""
@@ -233,8 +235,9 @@ class Situation:
 
     @property
     def page_size(self) -> int | None:
+        """The page size that is given; None also for one below 1, which is refused elsewhere."""
         number = self.number("--page-size")
-        return None if number is None else int(number)
+        return int(number) if number is not None and number >= 1 else None
 
     @property
     def radix(self) -> bool:

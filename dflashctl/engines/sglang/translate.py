@@ -36,7 +36,7 @@ class Translated:
 
 def translate(wishes: Sequence[Wish], have: Catalogue) -> Translated:
     """The wishes in the spelling of the build `have`; later wishes win over earlier ones of the same option."""
-    modern = last_wins(modernised(wishes))
+    modern = last_wins(modernised(last_wins(wishes)))
     return _fitted(modern, have)
 
 
@@ -66,11 +66,20 @@ def _preferred(one: Wish) -> Wish:
 
 
 def _fitted(modern: tuple[Wish, ...], have: Catalogue) -> Translated:
+    back = [
+        equivalent
+        for equivalent in EQUIVALENTS
+        if any(not have.good(piece.flag) for piece in equivalent.new)
+        and all(have.find(piece.flag) for piece in equivalent.old)
+    ]
+    # What several old options became goes back to the one that was asked for, else to the first of them.
     current = modern
-    for equivalent in EQUIVALENTS:
-        missing = any(not have.good(piece.flag) for piece in equivalent.new)
-        if missing and all(have.find(piece.flag) for piece in equivalent.old):
+    for equivalent in back:
+        if _asked_so(current, equivalent):
             current = _replaced(current, equivalent.new, equivalent.old, equivalent)
+    for equivalent in back:
+        current = _replaced(current, equivalent.new, equivalent.old, equivalent)
+    current = tuple(_spelled(one, have) for one in current)
     granted: list[Wish] = []
     dropped: list[Wish] = []
     findings: list[Finding] = []
@@ -79,6 +88,24 @@ def _fitted(modern: tuple[Wish, ...], have: Catalogue) -> Translated:
         findings += [finding] if finding else []
         (granted if kept else dropped).append(kept or one.because(_reason(finding)))
     return Translated(granted=tuple(granted), dropped=tuple(dropped), findings=tuple(findings))
+
+
+def _asked_so(wishes: tuple[Wish, ...], equivalent: Equivalent) -> bool:
+    """Whether wishes for the new side were asked for in the words of the old one."""
+    matched = [one for one in wishes if any(_matches(one, piece) for piece in equivalent.new)]
+    asked = {word.partition("=")[0] for one in matched for word in one.asked.split()}
+    return bool(matched) and {piece.flag for piece in equivalent.old} <= asked
+
+
+def _spelled(one: Wish, have: Catalogue) -> Wish:
+    """The wish in the build's own spelling, where that is an alias in the newest release."""
+    option = catalogue.catalogue(catalogue.newest()).find(one.flag)
+    if have.find(one.flag) is not None or option is None:
+        return one
+    known = [string for string in option.strings if have.find(string) is not None]
+    if not known:
+        return one
+    return replace(one, flag=known[0]).because(f"SGLang {have.release} spells {one.flag} {known[0]}")
 
 
 def _reason(finding: Finding | None) -> str:

@@ -14,6 +14,7 @@ from dflashctl.engines.sglang.rules import (
     hybrid,
     layout,
     memory,
+    ranges,
     replayssm,
     serving,
     states,
@@ -35,6 +36,7 @@ ALL_RULES: tuple[Rule, ...] = (
     *states.RULES,
     *memory.RULES,
     *graphs.RULES,
+    *ranges.RULES,
     *serving.RULES,
 )
 _ORDER = (Severity.ERROR, Severity.WARNING, Severity.NOTE)

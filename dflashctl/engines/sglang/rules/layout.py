@@ -22,6 +22,10 @@ def _coordinated(s: Situation) -> bool:
     )
 
 
+def _ranks(s: Situation) -> int:
+    return int((s.number("--tp-size") or 1) * (s.number("--pp-size") or 1))
+
+
 def _prefill_role(s: Situation) -> bool:
     return s.is_("--disaggregation-mode", "prefill")
 
@@ -125,8 +129,42 @@ RULES: tuple[Rule, ...] = (
         when=lambda s: (s.number("--nnodes") or 1) > 1,
         severity=Severity.WARNING,
         consequence="this supervises one node only; a node of rank 1 or more answers /health with 200 whatever happens",
-        fix="give each node the same arguments with its own --node-rank, or dflashctl render kubernetes",
+        fix="start every node with the same arguments, --dist-init-addr included, and its own --node-rank; watch node 0",
         source="srt/utils/common.py",
+    ),
+    Rule(
+        id="nodes_without_address",
+        when=lambda s: (s.number("--nnodes") or 1) > 1 and not s.has("--dist-init-addr"),
+        severity=Severity.WARNING,
+        consequence="no --dist-init-addr given: every node would wait for the others at its own address",
+        fix="add --dist-init-addr HOST_OF_NODE_0:PORT, the same on every node",
+        source="sglang 0.5.23: srt/distributed/bootstrap.py:241",
+    ),
+    Rule(
+        id="nodes_uneven",
+        when=lambda s: _ranks(s) % int(max(s.number("--nnodes") or 1, 1)) != 0,
+        severity=Severity.ERROR,
+        consequence="tensor times pipeline parallel size must be a multiple of --nnodes",
+        fix="give --tp-size the number of GPUs of all nodes together",
+        source="sglang 0.5.23: srt/arg_groups/validation_hook.py:179",
+    ),
+    Rule(
+        id="nodes_with_replicas",
+        when=lambda s: (
+            (s.number("--nnodes") or 1) > 1 and (s.number("--dp-size") or 1) > 1 and not s.attention_dp
+        ),
+        severity=Severity.ERROR,
+        consequence="data-parallel replicas do not spread over several nodes",
+        fix="--set parallel.data=1, and start one server on each node",
+        source="sglang 0.5.23: srt/arg_groups/validation_hook.py:199",
+    ),
+    Rule(
+        id="replicas_with_attention_groups",
+        when=lambda s: (s.number("--dp-size") or 1) > 1 and (s.number("--attn-dp-size") or 1) > 1,
+        severity=Severity.ERROR,
+        consequence="--dp-size and --attn-dp-size are two ways of data parallelism; SGLang takes one of them",
+        fix="leave one of them out, or --set parallel.data=1",
+        source="sglang 0.5.23: srt/arg_groups/parallel_hook.py:287",
     ),
     Rule(
         id="k3_dcp_decode_backend",

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def _track_interval(s: Situation) -> int:
-    return int(s.number("--mamba-track-interval") or 256)
+    return max(1, int(s.number("--mamba-track-interval") or 256))
 
 
 def _buffered(s: Situation) -> bool:

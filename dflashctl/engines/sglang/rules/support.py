@@ -27,6 +27,20 @@ def _hook_missing(s: Situation) -> bool:
     return s.dflash and s.hooks is not None and "dflash" not in s.hooks
 
 
+# SpeculativeAlgorithm and its aliases in 0.5.23; earlier releases know some of them.
+_ALGORITHMS = (
+    "DFLASH",
+    "DSPARK",
+    "EAGLE",
+    "EAGLE3",
+    "NEXTN",
+    "FROZEN_KV_MTP",
+    "STANDALONE",
+    "NGRAM",
+    "UNO",
+    "NONE",
+)
+
 RULES: tuple[Rule, ...] = (
     Rule(
         id="dflash_absent",
@@ -45,6 +59,15 @@ RULES: tuple[Rule, ...] = (
         consequence="SGLang {s.release} has no DSPARK; it came with 0.5.16",
         fix="use SGLang 0.5.16 or later",
         source="sglang 0.5.16: srt/speculative/spec_info.py:38",
+    ),
+    Rule(
+        id="algorithm_unknown",
+        when=lambda s: s.algorithm is not None and s.algorithm not in _ALGORITHMS,
+        since="0.5.12",
+        severity=Severity.ERROR,
+        consequence="SGLang has no speculative algorithm {s.algorithm}",
+        fix="--speculative-algorithm DFLASH, or leave it out",
+        source="sglang 0.5.23: srt/speculative/spec_info.py:65",
     ),
     Rule(
         id="target_class_absent",
