@@ -6,9 +6,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dflashctl.commands.bench_save import write_text
-from dflashctl.core.bench_compare import Comparison, compare, regressions
+from dflashctl.core.bench_compare import compare
 from dflashctl.core.bench_export import to_bench_serving, to_csv
 from dflashctl.core.bench_gates import client_findings, error_findings, gate_findings
+from dflashctl.core.bench_judgement import judged
+from dflashctl.core.bench_remarks import doubts_told
 from dflashctl.core.bench_runs import BenchResult, BenchRun, Speedup
 from dflashctl.core.errors import ExitCode
 from dflashctl.core.findings import Finding, Severity, errors
@@ -50,22 +52,27 @@ def _speedup(run: BenchRun, base: BenchRun) -> Speedup:
 def report_of(
     env: Env, options: BenchOptions, result: BenchResult, path: Path, against: RunFile | None
 ) -> Report:
-    """Exit 1 when a floor, a published figure or an earlier result is missed, or every request failed."""
+    """Exit 1 when a floor, a published figure or an earlier result is missed, or too many requests failed.
+
+    A few failed ones leave the outcome partial, with exit 0.
+    """
     view = read_run_file(to_json(result), str(path))
     written = _export(env, options, view)
+    comparison, limit = compare(against, view) if against else None, options.gates.max_regression
+    broken = error_findings(result.runs)
     findings = (
-        *error_findings(result.runs),
+        *broken,
         *client_findings(result.runs),
         *gate_findings(result.runs, options.gates),
-        *_regressions(options, compare(against, view) if against else None),
+        *(judged(comparison, limit, allow_unlike=limit is None, whole=False) if comparison else ()),
         *_notes(result.runs),
     )
     failed = bool(errors(findings))
     name = path.name if path.parent == env.cwd else str(path)
     return Report(
         command="bench",
-        data=replace(result, written=written),
-        outcome=Outcome.FAILED if failed else Outcome.OK,
+        data=replace(result, written=written, comparison=comparison),
+        outcome=Outcome.FAILED if failed else Outcome.PARTIAL if broken else Outcome.OK,
         exit_code=ExitCode.CHECK_FAILED if failed else ExitCode.OK,
         findings=findings,
         next_steps=(f"dflashctl bench report {name} -o report.html",),
@@ -78,27 +85,6 @@ def _export(env: Env, options: BenchOptions, view: RunFile) -> tuple[str, ...]:
         if path is not None:
             write_text(env.cwd / path, export(view))
     return tuple(path for path, _ in wanted if path is not None)
-
-
-def _regressions(options: BenchOptions, comparison: Comparison | None) -> tuple[Finding, ...]:
-    limit = options.gates.max_regression
-    if comparison is None or limit is None:
-        return ()
-    if not any(pair.changes for pair in comparison.pairs):
-        reasons = [reason for pair in comparison.pairs for reason in pair.refusals] or [
-            "no run has a partner"
-        ]
-        return (
-            Finding(
-                id="bench.unlike",
-                severity=Severity.ERROR,
-                summary=f"nothing can be compared with {comparison.a}: {reasons[0]}",
-            ),
-        )
-    return tuple(
-        Finding(id="bench.max_regression", severity=Severity.ERROR, summary=told)
-        for told in regressions(comparison, limit)
-    )
 
 
 def _notes(runs: tuple[BenchRun, ...]) -> tuple[Finding, ...]:
@@ -118,7 +104,7 @@ def _notes(runs: tuple[BenchRun, ...]) -> tuple[Finding, ...]:
     told = [
         Finding(id="bench.warning", severity=Severity.WARNING, summary=f"{run.setting.label}: {warning}")
         for run in runs
-        for warning in (*run.warnings, *_disagreement(run))
+        for warning in (*run.warnings, *_disagreement(run), *doubts_told(run.summary.doubts))
     ]
     return (*slower, *told)
 

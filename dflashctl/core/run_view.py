@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 
 from dflashctl.core.bench_setting import GpuReading, Provenance, Samples, Setting
 from dflashctl.core.decode import DecodeError, decode
@@ -80,6 +80,22 @@ class SpeedupView:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SloView:
+    ttft_ms: float | None = None
+    tpot_ms: float | None = None
+    e2e_ms: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class GoodputView:
+    slo: SloView
+    good: int
+    sent: int
+    attainment: float
+    requests_per_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunView:
     """Field names are the result file's keys."""
 
@@ -107,6 +123,10 @@ class RunView:
     gpu_readings: tuple[GpuReading, ...] = ()
     warnings: tuple[str, ...] = ()
     withheld: tuple[str, ...] = ()
+    errors_by_kind: dict[str, int] = field(default_factory=dict)
+    finish_reasons: dict[str, int] = field(default_factory=dict)
+    doubts: dict[str, int] = field(default_factory=dict)
+    goodput: GoodputView | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,8 +153,19 @@ def read_run_file(document: object, name: str) -> RunFile:
             f"{name} has schema version {found.get('schema_version')!r}; this release reads {VERSION}"
         )
     try:
-        runs = tuple(decode(RunView, run, at=f"runs[{i}]") for i, run in enumerate(values(found.get("runs"))))
+        runs = tuple(_run(run, f"runs[{i}]") for i, run in enumerate(values(found.get("runs"))))
         sessions = tuple(decode(Provenance, item, at="sessions") for item in values(found.get("sessions")))
     except DecodeError as error:
         raise UsageProblem(f"{name} is damaged: {error}") from error
     return RunFile(name=name, runs=runs, sessions=sessions)
+
+
+def _run(value: object, at: str) -> RunView:
+    """Every array of samples has one value a request: otherwise values would be taken for another request's."""
+    run = decode(RunView, value, at=at)
+    wanted = len(run.samples.ids)
+    for name in (item.name for item in fields(run.samples)):
+        length = len(getattr(run.samples, name))
+        if length != wanted:
+            raise DecodeError(f"{at}.samples.{name}: {length} values for {wanted} ids")
+    return run

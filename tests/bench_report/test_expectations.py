@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from dflashctl.core.bench_gates import client_findings, error_findings, gate_findings
 from dflashctl.core.bench_options import Gates
+from dflashctl.core.bench_record import RequestError
 from dflashctl.core.expectations import FigureVerdict, expectations
 from dflashctl.core.findings import Severity
 from dflashctl.core.profile import Expect, Figure, Sampling
@@ -74,8 +77,6 @@ def test_other_figures_find_their_measurement():
 
 def judged(value: float):
     measured = spread(20)
-    from dataclasses import replace
-
     return replace(measured, expectations=expectations(expect(value), measured.summary, measured.setting))
 
 
@@ -99,15 +100,50 @@ def test_a_floor_without_counts_fails_rather_than_passes():
     assert "no accept length was measured" in finding.summary
 
 
-def test_failed_requests_and_a_slow_client_are_told():
-    from dataclasses import replace
+def broken(count: int, *, error=None, status=200, detail=None, finish="stop"):
+    return [
+        replace(record(100 + i), error=error, status=status, error_detail=detail, finish_reason=finish)
+        for i in range(count)
+    ]
 
-    from dflashctl.bench import RequestError
 
-    bad = replace(record(1), error=RequestError.STATUS)
-    (some,) = error_findings((run([record(0), bad]),))
-    (all_,) = error_findings((run([bad]),))
-    assert (some.severity, all_.severity) == (Severity.WARNING, Severity.ERROR)
-    assert "status 1" in some.detail
+REFUSED = {"error": RequestError.STATUS, "status": 429, "detail": "HTTP 429: too many requests"}
+
+
+@pytest.mark.parametrize(
+    ("sound", "bad", "severity", "words"),
+    [
+        (20, {"count": 0}, None, ""),
+        (99, {"count": 1, **REFUSED}, Severity.WARNING, "1 of 100 requests failed: HTTP 429 1"),
+        (95, {"count": 5, **REFUSED}, Severity.WARNING, "5 of 100 requests failed"),
+        (94, {"count": 6, **REFUSED}, Severity.ERROR, "6 of 100 requests failed: HTTP 429 6"),
+        (9, {"count": 11, **REFUSED}, Severity.ERROR, "11 of 20 requests failed: HTTP 429 11"),
+        (0, {"count": 3, **REFUSED}, Severity.ERROR, "3 of 3 requests failed"),
+        (
+            22,
+            {"count": 38, "error": RequestError.CLOSED},
+            Severity.ERROR,
+            "38 of 60 requests failed: closed 38",
+        ),
+        (
+            0,
+            {"count": 4, "finish": "abort"},
+            Severity.ERROR,
+            "broke off 4 of 4 answers: finish reason abort 4",
+        ),
+        (59, {"count": 1, "finish": "abort"}, Severity.WARNING, "broke off 1 of 60 answers"),
+        (0, {"count": 4, "finish": "length"}, None, ""),
+        (0, {"count": 4, "finish": None}, None, ""),
+    ],
+)
+def test_failed_and_broken_off_requests(sound, bad, severity, words):
+    measured = run([*(record(i) for i in range(sound)), *broken(**bad)])
+    found = error_findings((measured,))
+    assert [f.severity for f in found] == ([] if severity is None else [severity])
+    assert all(words in f.summary for f in found), found
+    assert all("too many requests" in f.detail for f in found if bad.get("detail"))
+
+
+def test_a_slow_client_is_told():
     (slow,) = client_findings((replace(spread(20), withheld=("loop lag",)),))
     assert slow.severity is Severity.ERROR

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -14,10 +15,11 @@ import dflashctl
 from dflashctl.commands.bench_save import existing, read_document, save
 from dflashctl.core.bench_export import to_bench_serving, to_csv
 from dflashctl.core.bench_options import parse_sweep
+from dflashctl.core.bench_samples import samples_of
 from dflashctl.core.errors import StateError, UsageProblem
 from dflashctl.core.report import to_json
 from dflashctl.core.run_view import read_run_file
-from tests.bench_report.made_runs import result, run_file, spread
+from tests.bench_report.made_runs import record, result, run, run_file, spread
 
 SCHEMA = json.loads((Path(dflashctl.__file__).parent / "schemas" / "bench-result.schema.json").read_text())
 CONTRACT = ("dataset", "block_size", "concurrency", "requests", "errors", "accept_length", "output_tokens_per_s",
@@ -119,3 +121,26 @@ def test_sweeps():
 def test_bad_sweeps_are_refused(word):
     with pytest.raises(UsageProblem):
         parse_sweep((word,))
+
+
+@pytest.mark.parametrize(
+    "array", ["completion_tokens", "verify_steps", "ttft_ms", "tpot_ms", "e2e_ms", "tokens_per_s"]
+)
+@pytest.mark.parametrize("change", [lambda values: values[:-1], lambda values: [*values, None]])
+def test_samples_of_unequal_length_are_damage_with_its_place(array, change):
+    document = to_json(result(spread(20), spread(24)))
+    samples = document["runs"][1]["samples"]
+    samples[array] = change(samples[array])
+    with pytest.raises(
+        UsageProblem, match=rf"x.json is damaged: runs\[1\]\.samples\.{array}: (39|41) values for 40"
+    ):
+        read_run_file(document, "x.json")
+
+
+def test_bench_serving_lines_know_no_concurrency_without_latencies():
+    measured = run([record(i) for i in range(8)])
+    hidden = replace(measured, samples=samples_of([record(i) for i in range(8)], latencies=False))
+    (line,) = to_bench_serving(run_file(hidden)).splitlines()
+    assert json.loads(line)["concurrency"] is None
+    (line,) = to_bench_serving(run_file(measured)).splitlines()
+    assert json.loads(line)["concurrency"] > 0

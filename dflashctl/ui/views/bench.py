@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
+from dflashctl.core.bench_remarks import notes
 from dflashctl.core.bench_runs import BenchResult, BenchRun
 from dflashctl.core.expectations import ACCEPT_LENGTH, Expectation, FigureVerdict
 from dflashctl.core.latency import DEFINITIONS
+from dflashctl.ui.views.bench_compare import compared
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -47,7 +49,9 @@ def render(report: Report) -> list[RenderableType]:
     lines: list[RenderableType] = [_heading(result), _table(result.runs)]
     lines += [line for run in result.runs for line in _figures(run)]
     lines += [line for run in result.runs for line in _buckets(run)]
+    lines += [Text(f"{run.setting.label}: {note}") for run in result.runs for note in notes(run.summary)]
     lines.append(Text(_legend(), style="detail"))
+    lines += compared(result.comparison) if result.comparison else []
     lines.append(Text(f"written to {', '.join((str(result.path), *result.written))}"))
     return lines
 
