@@ -10,7 +10,7 @@ from dflashctl.commands.bench_measure import Target, count_source, measure
 from dflashctl.commands.bench_prompts import gather, template_of, tokenizer_folder
 from dflashctl.commands.bench_provenance import provenance
 from dflashctl.commands.bench_save import existing, read_document, save
-from dflashctl.commands.bench_servers import Variant, profile_name, serving, variants
+from dflashctl.commands.bench_servers import Variant, base_request, profile_name, serving, variants
 from dflashctl.commands.bench_settings import loads, output_limit, setting_of, workload_names
 from dflashctl.commands.bench_verdict import report_of, with_speedups
 from dflashctl.commands.live_server import api_key, live_server
@@ -60,7 +60,7 @@ def bench(env: Env, options: BenchOptions) -> Report:
     word = profile_name(env, options)
     profile = env.profiles.load(word).profile if word is not None else None
     session = _open(env, options)
-    for variant in variants(options, sweep, word, switchable=_switchable(env, options)):
+    for variant in variants(options, sweep, base_request(env, options), switchable=_switchable(env, options)):
         with serving(env, options, variant) as server:
             _measure_server(env, options, sweep, variant, server, profile, session)
     session.runs[:] = with_speedups(session.runs)
@@ -110,7 +110,7 @@ def _measure_server(
 ) -> None:
     client = _connect(env, options, server)
     _check_speculation(variant, client)
-    target = _target(env, options, client, own=variant.start is not None)
+    target = _target(env, options, client, own=variant.flushes)
     session.sessions.append(provenance(env, server, client, _template_hash(env, options, client)))
     expect = profile.expect if profile else None
     for name in workload_names(options, profile):

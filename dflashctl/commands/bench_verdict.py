@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dflashctl.commands.bench_save import write_text
+from dflashctl.commands.bench_servers import common
 from dflashctl.core.bench_compare import compare
 from dflashctl.core.bench_export import to_bench_serving, to_csv
 from dflashctl.core.bench_gates import client_findings, error_findings, gate_findings
@@ -36,8 +37,16 @@ def with_speedups(runs: list[BenchRun]) -> list[BenchRun]:
 
 
 def _load_of(run: BenchRun) -> tuple[object, ...]:
+    """What both must share, so that the ratio is speculation's alone; also the prompts and the cache's state."""
     setting = run.setting
-    return (setting.dataset, setting.concurrency, setting.request_rate)
+    same = (
+        setting.dataset,
+        setting.concurrency,
+        setting.request_rate,
+        setting.prompts_hash,
+        setting.cache_flushed,
+    )
+    return (*same, common(setting.overrides))
 
 
 def _speedup(run: BenchRun, base: BenchRun) -> Speedup:

@@ -6,15 +6,15 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dflashctl.commands.instance_profile import server_profile
+from dflashctl.commands.instance_profile import same_server
 from dflashctl.commands.live_server import LiveServer, live_server
 from dflashctl.core.errors import CheckFailed, ExitCode, UsageProblem
-from dflashctl.core.options import PlanRequest
 from dflashctl.core.report import Outcome, Report
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from dflashctl.core.options import PlanRequest
     from dflashctl.env import Env
 
 NO_SPECULATION = "speculative.algorithm=NONE"
@@ -27,16 +27,26 @@ def without_speculation(env: Env, server: LiveServer, profile: str | None) -> It
 
     UsageProblem when no profile is known, CheckFailed when it does not come up beside the first one.
     """
-    known = profile or server_profile(env, server)
-    if known is None:
+    like = same_server(env, server, profile)
+    if like is None:
         raise UsageProblem(
             "a server without speculation needs a profile",
             hint="name an instance, or add --profile; smoke also takes --against URL",
         )
-    beside = server.name or env.profiles.find(known).name
-    request = PlanRequest(profile=known, sets=(NO_SPECULATION,), name=f"{beside}-no-spec")
-    with own_server(env, request) as own:
+    beside = server.name or env.profiles.find(like.profile).name
+    with own_server(env, replace(plain(like), name=f"{beside}-no-spec")) as own:
         yield own
+
+
+def plain(request: PlanRequest) -> PlanRequest:
+    """The same server without speculation: with every setting that is not speculation's own."""
+    kept = tuple(word for word in request.sets if not is_speculative(word))
+    return replace(request, sets=(*kept, NO_SPECULATION), block_size=None, window_size=None)
+
+
+def is_speculative(word: str) -> bool:
+    """Whether a profile path, or a path=value word, means nothing without speculation."""
+    return word.startswith("speculative.")
 
 
 @contextmanager
