@@ -44,7 +44,17 @@ class Setting:
             parts.append(f"{self.request_rate:g}/s")
         elif self.concurrency is not None:
             parts.append(f"c{self.concurrency}")
-        return ", ".join([*parts, *(f"{path.rpartition('.')[2]} {value}" for path, value in self.overrides)])
+        return ", ".join([*parts, *self.settings])
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """The swept profile paths with their values, by their last word where that is no other path's too."""
+        lasts = [path.rpartition(".")[2] for path, _ in self.overrides]
+        names = [
+            last if lasts.count(last) == 1 else path
+            for last, (path, _) in zip(lasts, self.overrides, strict=True)
+        ]
+        return tuple(f"{name} {value}" for name, (_, value) in zip(names, self.overrides, strict=True))
 
 
 @dataclass(frozen=True, kw_only=True)

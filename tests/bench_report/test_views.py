@@ -134,3 +134,10 @@ def test_an_earlier_result_is_shown_and_stored_beside_the_new_one(env):
     assert "A: before.json" in text
     assert "accept_length.mean" in text
     assert to_json(report.data)["comparison"]["pairs"][0]["changes"]
+
+
+def test_rows_of_a_swept_path_are_told_apart():
+    runs = [spread(20, overrides=(("memory.max_running_requests", value),)) for value in "18"]
+    text = seen("bench", result(*runs))
+    for value in "18":
+        assert f"c1, max_running_requests {value}" in text

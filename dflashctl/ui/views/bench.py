@@ -83,7 +83,7 @@ def _row(run: BenchRun) -> tuple[Text | str, ...]:
     return (
         Text(setting.dataset, style="key"),
         "none" if setting.speculation is False else str(setting.block_size or "?"),
-        load,
+        ", ".join((load, *setting.settings)),
         str(summary.requests - summary.errors) + (f" of {summary.requests}" if summary.errors else ""),
         _accept(summary),
         _published(run),
