@@ -127,7 +127,7 @@ def _measure_server(
                 env, options, target, replace(setting, concurrency=concurrency, request_rate=rate), gathered
             )
             judged = (
-                expectations(expect, run.summary, run.setting, options.gates.expect_tolerance)
+                expectations(expect, run.summary, run.setting, options.gates.expect_tolerance, run.samples)
                 if expect
                 else ()
             )

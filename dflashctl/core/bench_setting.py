@@ -10,6 +10,7 @@ class Setting:
     """All that decides what is asked. `temperature` and `top_p` None: the server's own defaults.
 
     `thinking` None: the template's own default. `speculation` None: the server does not say.
+    `prompts_unlike`: what makes these prompts others than those that figures of this data set were published for.
     """
 
     dataset: str
@@ -31,6 +32,7 @@ class Setting:
     cache_flushed: bool = False
     characters_per_token: float | None = None
     overrides: tuple[tuple[str, str], ...] = ()
+    prompts_unlike: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:

@@ -64,6 +64,7 @@ class ExpectationView:
     measured: float | None = None
     interval: IntervalView | None = None
     why: str | None = None
+    note: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

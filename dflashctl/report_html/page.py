@@ -194,7 +194,11 @@ def _warnings(files: tuple[RunFile, ...]) -> str:
             *(f"not as published: {e.why}" for e in run.expectations if e.why),
         )
     ]
-    plain = [f"{prefix}{run.label}: {note}" for prefix, run in all_runs(files) for note in notes(run)]
+    plain = [
+        f"{prefix}{run.label}: {note}"
+        for prefix, run in all_runs(files)
+        for note in (*notes(run), *(f"{e.metric}: {e.note}" for e in run.expectations if e.note))
+    ]
     return _bullets("warnings", told) + _bullets("notes", plain)
 
 

@@ -147,3 +147,66 @@ def test_failed_and_broken_off_requests(sound, bad, severity, words):
 def test_a_slow_client_is_told():
     (slow,) = client_findings((replace(spread(20), withheld=("loop lag",)),))
     assert slow.severity is Severity.ERROR
+
+
+@pytest.mark.parametrize("published", [9.0, 6.0, 3.0])
+def test_an_accept_length_without_an_interval_is_not_judged(published):
+    measured = run([record(0)])
+    (found,) = expectations(expect(published), measured.summary, measured.setting)
+    assert found.verdict is FigureVerdict.UNJUDGED
+    assert "no interval" in found.note
+    assert found.deviation is not None
+    assert gate_findings((replace(measured, expectations=(found,)),), Gates()) == ()
+
+
+def talks(count: int, first: int, second: int):
+    """`count` conversations of two turns, 120 tokens each, with so many verify steps."""
+    return run(
+        [
+            replace(record(i, steps=steps + i % 3 - 1), id=f"gsm8k/{i}#{turn}")
+            for turn, steps in ((1, first), (2, second))
+            for i in range(count)
+        ],
+        prompts=count,
+        turns=2 * count,
+    )
+
+
+@pytest.mark.parametrize(
+    ("turns", "value", "verdict", "told"),
+    [
+        (1, 6.0, FigureVerdict.REPRODUCED, "over turns 1 to 1 alone"),
+        (1, 4.5, FigureVerdict.ABOVE, "over turns 1 to 1 alone"),
+        (None, 4.5, FigureVerdict.REPRODUCED, None),
+        (2, 4.5, FigureVerdict.REPRODUCED, None),
+    ],
+)
+def test_a_figure_of_first_turns_is_judged_by_those_turns(turns, value, verdict, told):
+    measured = talks(20, first=20, second=40)
+    figure = Figure(metric="accept_length", dataset="gsm8k", value=value, turns=turns)
+    published = Expect(sampling=AS_PUBLISHED, figures=(figure,))
+    (found,) = expectations(published, measured.summary, measured.setting, samples=measured.samples)
+    assert found.verdict is verdict, found
+    assert (told or "") in (found.note or "")
+    (blind,) = expectations(published, measured.summary, measured.setting)
+    assert blind.verdict is (FigureVerdict.UNLIKE if turns == 1 else verdict)
+
+
+def test_a_rate_of_first_turns_is_unlike_one_of_all():
+    measured = talks(20, first=20, second=40)
+    figure = Figure(metric="output_tokens_per_s", dataset="gsm8k", value=5.0, turns=1)
+    (found,) = expectations(
+        Expect(sampling=AS_PUBLISHED, figures=(figure,)),
+        measured.summary,
+        measured.setting,
+        samples=measured.samples,
+    )
+    assert found.verdict is FigureVerdict.UNLIKE
+    assert "all turns measured" in found.why
+
+
+def test_other_prompts_than_the_published_ones_are_not_judged():
+    measured = spread(20, prompts_unlike=("own prompts from mine.jsonl",))
+    (found,) = expectations(expect(9.0), measured.summary, measured.setting)
+    assert found.verdict is FigureVerdict.UNLIKE
+    assert found.why == "own prompts from mine.jsonl"

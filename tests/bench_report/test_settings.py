@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from dflashctl.commands.bench_prompts import Gathered
 from dflashctl.commands.bench_servers import variants
-from dflashctl.commands.bench_settings import loads, output_limit, workload_names
+from dflashctl.commands.bench_settings import loads, output_limit, prompts_unlike, workload_names
 from dflashctl.commands.bench_verdict import with_speedups
 from dflashctl.commands.instance_profile import same_server
 from dflashctl.commands.live_server import LiveServer
@@ -19,6 +20,7 @@ from dflashctl.core.profile import Expect, Figure, Sampling
 from dflashctl.core.report import to_json
 from dflashctl.core.started_from import StartedFrom, dump
 from dflashctl.env import Env
+from dflashctl.workloads import WORKLOADS
 from tests.bench_report.made_runs import record, run
 
 NOTHING = parse_sweep(())
@@ -245,3 +247,36 @@ def test_values_of_one_axis_are_put_together():
     assert found.block_sizes == (8, 4)
     assert (found.concurrency, found.rates) == ((1, 2), (1.0, 2.0))
     assert found.servers == (("a.b", ("1", "2")),)
+
+
+@pytest.mark.parametrize("file", ["pf/tiny-math.jsonl", "gsm8k.txt", "mt-bench", "a/humaneval-long.json"])
+def test_a_file_is_never_taken_for_a_known_set(file):
+    (name,) = workload_names(BenchOptions(prompts=file), None)
+    assert name not in WORKLOADS
+    options = BenchOptions(prompts=file)
+    assert output_limit(options, EXPECT, "gsm8k") is None
+    assert loads(options, NOTHING, EXPECT, "gsm8k") == ((1, None),)
+    (told,) = prompts_unlike(options, gathered("gsm8k"), None)
+    assert file in told
+
+
+def gathered(name: str) -> Gathered:
+    return Gathered(name=name, prompts=(), warm_up=(), max_tokens=4096, hash="")
+
+
+@pytest.mark.parametrize(
+    ("options", "name", "context", "words"),
+    [
+        (BenchOptions(), "humaneval-long", None, None),
+        (BenchOptions(prefix_tokens=65536), "humaneval-long", None, None),
+        (BenchOptions(prefix_tokens=1000), "humaneval-long", None, "--prefix-tokens 1000, published 65536"),
+        (BenchOptions(prefix_tokens=1000), "gsm8k", None, None),
+        (BenchOptions(input_tokens=7), "random", None, "--input-tokens 7"),
+        (BenchOptions(), "longbench-v2", 262144, None),
+        (BenchOptions(), "longbench-v2", 32768, "prompts of more than 28672 tokens"),
+        (BenchOptions(), "gsm8k", 32768, None),
+    ],
+)
+def test_prompts_of_another_length_are_unlike_the_published_ones(options, name, context, words):
+    found = prompts_unlike(options, gathered(name), context)
+    assert (words is None and found == ()) or words in found[0]

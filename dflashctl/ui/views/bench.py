@@ -26,6 +26,7 @@ _STYLES = {
     FigureVerdict.BELOW: "error",
     FigureVerdict.UNLIKE: "warning",
     FigureVerdict.UNMEASURED: "warning",
+    FigureVerdict.UNJUDGED: "warning",
 }
 _COLUMNS = (
     "DATA SET",
@@ -144,6 +145,8 @@ def _figures(run: BenchRun) -> list[RenderableType]:
             )
         if item.why:
             lines.append(Text(f"{run.setting.label}: not as published: {item.why}", style="warning"))
+        if item.note:
+            lines.append(Text(f"{run.setting.label}: {item.metric}: {item.note}"))
     return lines
 
 
