@@ -176,7 +176,8 @@ def _measured(run: RunView) -> list[str]:
 
 
 def _kinds(run: RunView) -> str:
-    return f" ({counted(run.errors_by_kind)})" if run.errors_by_kind else ""
+    told = run.errors_told or run.errors_by_kind
+    return f" ({counted(told)})" if told else ""
 
 
 def _why(run: RunView) -> str:

@@ -33,7 +33,7 @@ _TAIL = (
     "engine_version",
     "started_at",
     "overrides",
-    "errors_by_kind",
+    "errors_told",
     "finish_reasons",
     "doubts",
     "goodput_good",
@@ -74,7 +74,10 @@ def _row(file: RunFile, run: RunView) -> list[object]:
         origin.engine_version if origin else None,
         origin.started_at if origin else None,
         " ".join(f"{path}={value}" for path, value in setting.overrides),
-        *(counted(counts) for counts in (run.errors_by_kind, run.finish_reasons, run.doubts)),
+        *(
+            counted(counts)
+            for counts in (run.errors_told or run.errors_by_kind, run.finish_reasons, run.doubts)
+        ),
         *(getattr(run.goodput, name, None) for name in ("good", "attainment", "requests_per_s")),
     ]
     return [*head, *latencies, *tail]

@@ -40,7 +40,7 @@ def _failed(summary: RunSummary, run: BenchRun) -> list[Finding]:
             id="bench.errors",
             severity=_severity(summary.errors, summary.requests),
             summary=f"{run.setting.label}: {summary.errors} of {summary.requests} requests failed: "
-            f"{counted(summary.errors_by_kind)}",
+            f"{counted(summary.errors_told)}",
             detail="\n".join(f"{kind}: {told}" for kind, told in summary.error_examples.items()) or None,
         )
     ]

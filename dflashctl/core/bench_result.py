@@ -76,6 +76,7 @@ class RunSummary:
     turns_without_counts: int = 0
     doubts: Mapping[str, int] = field(default_factory=dict)
     errors_by_kind: Mapping[str, int] = field(default_factory=dict)
+    errors_told: Mapping[str, int] = field(default_factory=dict)
     error_examples: Mapping[str, str] = field(default_factory=dict)
     finish_reasons: Mapping[str, int] = field(default_factory=dict)
     intervals: Mapping[str, Interval] = field(default_factory=dict)
@@ -145,7 +146,8 @@ def summarise(
         coalesced_chunks=sum(r.coalesced_chunks for r in done),
         turns_without_counts=len(done) - (accept.turns if accept else 0),
         doubts=dict(Counter(doubt for r in done for doubt in doubts(r))),
-        errors_by_kind=dict(Counter(name for r in records if (name := error_name(r)) is not None)),
+        errors_by_kind=dict(Counter(r.error.value for r in records if r.error is not None)),
+        errors_told=dict(Counter(name for r in records if (name := error_name(r)) is not None)),
         error_examples=_examples(records),
         finish_reasons=dict(Counter(r.finish_reason or "unknown" for r in done)),
         intervals=_intervals(samples, accept),

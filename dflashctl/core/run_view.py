@@ -125,6 +125,7 @@ class RunView:
     warnings: tuple[str, ...] = ()
     withheld: tuple[str, ...] = ()
     errors_by_kind: dict[str, int] = field(default_factory=dict)
+    errors_told: dict[str, int] = field(default_factory=dict)
     finish_reasons: dict[str, int] = field(default_factory=dict)
     doubts: dict[str, int] = field(default_factory=dict)
     goodput: GoodputView | None = None

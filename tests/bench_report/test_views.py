@@ -92,7 +92,7 @@ REMARKS = [
     (told_of([replace(record(i), completion_tokens=None) for i in range(4)]),
      "4 answers have no token count", ("doubts", "no_token_count 4")),
     (told_of([replace(record(i), error=RequestError.STATUS, status=503) for i in range(4)]),
-     "HTTP 503 4", ("errors_by_kind", "HTTP 503 4")),
+     "HTTP 503 4", ("errors_told", "HTTP 503 4")),
 ]  # fmt: skip
 
 
