@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from dflashctl.commands.bench_measure import Target, count_source, measure
 from dflashctl.commands.bench_prompts import gather, template_of, tokenizer_folder
 from dflashctl.commands.bench_provenance import provenance
-from dflashctl.commands.bench_save import existing, read_document, save
+from dflashctl.commands.bench_save import Kept, existing, read_document, save
 from dflashctl.commands.bench_servers import Variant, base_request, profile_name, serving, variants
 from dflashctl.commands.bench_settings import loads, output_limit, setting_of, workload_names
-from dflashctl.commands.bench_verdict import report_of, with_speedups
+from dflashctl.commands.bench_verdict import refuse_file_clashes, report_of, with_speedups
 from dflashctl.commands.live_server import api_key, live_server
 from dflashctl.core.accept import SIMULATED_ACCEPT_VARIABLE
 from dflashctl.core.bench_options import BenchOptions, Sweep, parse_sweep
@@ -41,7 +41,7 @@ class _Session:
     """What one call has gathered so far; written to the file after each run."""
 
     path: Path
-    before: dict[str, object] | None
+    before: Kept
     runs: list[BenchRun]
     sessions: list[Provenance]
 
@@ -78,7 +78,9 @@ def _open(env: Env, options: BenchOptions) -> _Session:
     if options.gates.max_regression is not None and options.gates.against is None:
         raise UsageProblem("--max-regression needs the result to compare with", hint="--against FILE")
     stamp = datetime.fromtimestamp(env.clock.wall(), tz=timezone.utc).strftime("%Y%m%d-%H%M%S")
-    path = env.cwd / (options.output or f"dflashctl-bench-{stamp}.json")
+    output = options.output or f"dflashctl-bench-{stamp}.json"
+    refuse_file_clashes(env, options, output)
+    path = env.cwd / output
     return _Session(path=path, before=existing(path), runs=[], sessions=[])
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dflashctl.commands.bench_save import write_text
+from dflashctl.commands.bench_save import append_text, write_text
 from dflashctl.commands.bench_servers import common
+from dflashctl.commands.output_files import refuse_clashes
 from dflashctl.core.bench_compare import compare
 from dflashctl.core.bench_export import to_bench_serving, to_csv
 from dflashctl.core.bench_gates import client_findings, error_findings, gate_findings
@@ -88,12 +89,20 @@ def report_of(
     )
 
 
+def refuse_file_clashes(env: Env, options: BenchOptions, output: str) -> None:
+    """Before anything is measured. The result file may be the earlier result: its runs stay, as ours are appended."""
+    exports = {"--csv": options.csv, "--jsonl": options.jsonl}
+    refuse_clashes(env, {"--output": output, **exports}, (options.prompts,))
+    refuse_clashes(env, exports, (options.gates.against,))
+
+
 def _export(env: Env, options: BenchOptions, view: RunFile) -> tuple[str, ...]:
-    wanted = ((options.csv, to_csv), (options.jsonl, to_bench_serving))
-    for path, export in wanted:
-        if path is not None:
-            write_text(env.cwd / path, export(view))
-    return tuple(path for path, _ in wanted if path is not None)
+    """The table anew, the lines after those that are there, as bench_serving does it."""
+    if options.csv is not None:
+        write_text(env.cwd / options.csv, to_csv(view))
+    if options.jsonl is not None:
+        append_text(env.cwd / options.jsonl, to_bench_serving(view))
+    return tuple(path for path in (options.csv, options.jsonl) if path is not None)
 
 
 def _notes(runs: tuple[BenchRun, ...]) -> tuple[Finding, ...]:
