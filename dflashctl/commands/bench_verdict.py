@@ -66,7 +66,8 @@ def report_of(
 
     A few failed ones leave the outcome partial, with exit 0.
     """
-    view = read_run_file(to_json(result), str(path))
+    name = path.name if path.parent == env.cwd else str(path)
+    view = read_run_file(to_json(result), name)
     written = _export(env, options, view)
     comparison, limit = compare(against, view) if against else None, options.gates.max_regression
     broken = error_findings(result.runs)
@@ -78,7 +79,6 @@ def report_of(
         *_notes(result.runs),
     )
     failed = bool(errors(findings))
-    name = path.name if path.parent == env.cwd else str(path)
     return Report(
         command="bench",
         data=replace(result, written=written, comparison=comparison),

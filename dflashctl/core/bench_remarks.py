@@ -43,6 +43,8 @@ class _Run(Protocol):
     """A summary just made or a run read back."""
 
     @property
+    def errors_by_kind(self) -> Mapping[str, int]: ...
+    @property
     def errors_told(self) -> Mapping[str, int]: ...
     @property
     def finish_reasons(self) -> Mapping[str, int]: ...
@@ -63,7 +65,8 @@ def notes(run: _Run) -> tuple[str, ...]:
 
 def faults(run: _Run) -> tuple[str, ...]:
     """What makes figures suspect: failed requests, answers that were broken off, counts that contradict themselves."""
-    told = [f"requests failed: {counted(run.errors_told)}"] if run.errors_told else []
+    failed = run.errors_told or run.errors_by_kind  # older files have the kinds alone
+    told = [f"requests failed: {counted(failed)}"] if failed else []
     if broken := cut_off(run.finish_reasons):
         told.append(f"answers were broken off: {counted(broken)}")
     told += doubts_told(run.doubts)
