@@ -87,12 +87,15 @@ _PLAIN = (
 
 
 def merged_health(healths: Sequence[dict[str, Any]]) -> ClientHealth:
-    """Lags and connect times of all processes as one sample; the CPU share is the busiest process's."""
+    """Lags and connect times of all processes as one sample; the CPU share is the busiest process's.
+
+    A process that had nothing to send is over within microseconds, all of them busy: its share says nothing.
+    """
     own = [h["health"] for h in healths]
     lags = sorted(lag * 1e3 for h in own for lag in _unpacked("f", h["lags_s"]))
     connects = [s for h in own for s in _unpacked("f", h["connect_s"])]
     return ClientHealth(
-        cpu_share=max((h["cpu_s"] / h["wall_s"] for h in own if h["wall_s"] > 0), default=0.0),
+        cpu_share=max((h["cpu_s"] / h["wall_s"] for h in own if h["sends"] and h["wall_s"] > 0), default=0.0),
         loop_lag_ms_p50=stats.percentile(lags, 0.5) if lags else 0.0,
         loop_lag_ms_p99=stats.percentile(lags, 0.99) if lags else 0.0,
         loop_lag_ms_max=lags[-1] if lags else 0.0,

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from dflashctl.commands.bench_measure import Target, count_source, measure
 from dflashctl.commands.bench_prompts import gather, template_of, tokenizer_folder
 from dflashctl.commands.bench_provenance import provenance
-from dflashctl.commands.bench_save import existing, read_document, save
-from dflashctl.commands.bench_servers import Variant, profile_name, serving, variants
+from dflashctl.commands.bench_save import Kept, existing, read_document, save
+from dflashctl.commands.bench_servers import Variant, base_request, profile_name, serving, variants
 from dflashctl.commands.bench_settings import loads, output_limit, setting_of, workload_names
-from dflashctl.commands.bench_verdict import report_of, with_speedups
+from dflashctl.commands.bench_verdict import refuse_file_clashes, report_of, with_speedups
 from dflashctl.commands.live_server import api_key, live_server
 from dflashctl.commands.outputs import require_outputs
 from dflashctl.core.accept import SIMULATED_ACCEPT_VARIABLE
@@ -45,7 +45,7 @@ class _Session:
     """What one call has gathered so far; written to the file after each run."""
 
     path: Path
-    before: dict[str, object] | None
+    before: Kept
     runs: list[BenchRun]
     sessions: list[Provenance]
     sent: set[tuple[str, str]] = field(default_factory=set)  # (server, prompts) of what its cache may know
@@ -75,7 +75,9 @@ def _bench(env: Env, options: BenchOptions) -> Report:
     profile = env.profiles.load(word).profile if word is not None else None
     session = _open(env, options)
     try:
-        for variant in variants(options, sweep, word, switchable=_switchable(env, options)):
+        for variant in variants(
+            options, sweep, base_request(env, options), switchable=_switchable(env, options)
+        ):
             with serving(env, options, variant) as server:
                 _measure_server(env, options, sweep, variant, server, profile, session)
     except (Interrupted, KeyboardInterrupt) as stop:
@@ -116,7 +118,9 @@ def _open(env: Env, options: BenchOptions) -> _Session:
     if options.gates.max_regression is not None and options.gates.against is None:
         raise UsageProblem("--max-regression needs the result to compare with", hint="--against FILE")
     stamp = datetime.fromtimestamp(env.clock.wall(), tz=timezone.utc).strftime("%Y%m%d-%H%M%S")
-    path = env.cwd / (options.output or f"dflashctl-bench-{stamp}.json")
+    output = options.output or f"dflashctl-bench-{stamp}.json"
+    refuse_file_clashes(env, options, output)
+    path = env.cwd / output
     exports = (("--csv", options.csv), ("--jsonl", options.jsonl))
     require_outputs(
         [("--output", path), *((option, env.cwd / file) for option, file in exports if file is not None)]
@@ -152,7 +156,7 @@ def _measure_server(
 ) -> None:
     client = _connect(env, options, server)
     _check_speculation(variant, client)
-    target = _target(env, options, client, own=variant.start is not None or server.name is not None)
+    target = _target(env, options, client, own=options.url is None)
     session.sessions.append(provenance(env, server, client, _template_hash(env, options, client)))
     expect = profile.expect if profile else None
     for name in workload_names(options, profile):
@@ -179,7 +183,7 @@ def _measure_server(
                 run.unfinished is Unfinished.INTERRUPTED
             )  # long answers were cut off: nothing to judge by
             judged = (
-                expectations(expect, run.summary, run.setting, options.gates.expect_tolerance)
+                expectations(expect, run.summary, run.setting, options.gates.expect_tolerance, run.samples)
                 if expect and not stopped
                 else ()
             )

@@ -6,6 +6,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 from dflashctl.commands.bench_save import read_document, write_bytes, write_text
+from dflashctl.commands.output_files import refuse_clashes
 from dflashctl.core.bench_runs import BenchReport
 from dflashctl.core.errors import UsageProblem
 from dflashctl.core.report import Report
@@ -29,13 +30,14 @@ def bench_report(
     """Write the report of all runs in `files`; UsageProblem when there are none."""
     if not files:
         raise UsageProblem("no result file was given", hint="dflashctl bench report FILE…")
+    target = output or DEFAULT_OUTPUT
+    refuse_clashes(env, {"--output": target, "--png": png}, files)
     read = tuple(read_run_file(read_document(env.cwd / path), path) for path in files)
     count = sum(len(file.runs) for file in read)
     if not count:
         raise UsageProblem(f"{', '.join(files)}: there are no runs in it")
     heading = title or _title(read)
     made_at = datetime.fromtimestamp(env.clock.wall(), tz=timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
-    target = output or DEFAULT_OUTPUT
     write_text(env.cwd / target, html_report(read, heading, made_at))
     if png is not None:
         write_bytes(env.cwd / png, png_report(read, heading))

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING
 
-from dflashctl.commands.instance_profile import server_profile
+from dflashctl.commands.instance_profile import same_server, server_profile
 from dflashctl.commands.live_server import LiveServer, live_server
-from dflashctl.commands.second_server import NO_SPECULATION, own_server
+from dflashctl.commands.second_server import is_speculative, own_server, plain
 from dflashctl.core.errors import UsageProblem
 from dflashctl.core.options import PlanRequest
 
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     from dflashctl.core.bench_options import BenchOptions, Sweep
     from dflashctl.env import Env
+
+
+Overrides = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +32,7 @@ class Variant:
 
     start: PlanRequest | None = None
     speculation: bool | None = None
-    overrides: tuple[tuple[str, str], ...] = ()
+    overrides: Overrides = ()
 
 
 def profile_name(env: Env, options: BenchOptions) -> str | None:
@@ -39,26 +42,34 @@ def profile_name(env: Env, options: BenchOptions) -> str | None:
     return server_profile(env, live_server(env, options.name, None))
 
 
-def variants(
-    options: BenchOptions, sweep: Sweep, profile: str | None, *, switchable: bool
-) -> tuple[Variant, ...]:
-    """All servers of the sweep, the one without speculation last.
+def base_request(env: Env, options: BenchOptions) -> PlanRequest | None:
+    """What starts a server of our own: the profile that was named, else what the instance was started with."""
+    if _starts_own(options) or options.url is not None:
+        return None if options.profile is None else PlanRequest(profile=options.profile)
+    return same_server(env, live_server(env, options.name, None), options.profile)
 
-    `switchable`: the running server can leave speculation out of a request.
+
+def variants(
+    options: BenchOptions, sweep: Sweep, base: PlanRequest | None, *, switchable: bool
+) -> tuple[Variant, ...]:
+    """All servers of the sweep, those without speculation last.
+
+    `base` starts a server like the one that is meant. `switchable`: the running server can leave speculation out of
+    a request.
     """
     if not (sweep.restarts or _starts_own(options)):
         running = Variant(speculation=options.speculation)
-        return (running, *_baseline(options, sweep, profile, switchable=switchable))
-    if profile is None:
+        return (running, *_baseline(options, sweep, base, switchable=switchable))
+    if base is None:
         raise UsageProblem(
             "this sweep restarts the server, so it needs a profile", hint="--profile NAME instead of --url"
         )
-    baseline = _own_baseline(profile)
+    started = tuple(_started(base, block, overrides) for block, overrides in _combinations(sweep))
+    plain_ones = tuple(dict.fromkeys(_without(base, variant.overrides) for variant in started))
     if options.speculation is False:
-        return baseline
-    started = tuple(_started(profile, block, values, sweep) for block, values in _combinations(sweep))
+        return plain_ones
     wanted = options.baseline and bool(options.sweep) and options.speculation is None
-    return (*started, *(baseline if wanted else ()))
+    return (*started, *(plain_ones if wanted else ()))
 
 
 def _starts_own(options: BenchOptions) -> bool:
@@ -66,7 +77,7 @@ def _starts_own(options: BenchOptions) -> bool:
 
 
 def _baseline(
-    options: BenchOptions, sweep: Sweep, profile: str | None, *, switchable: bool
+    options: BenchOptions, sweep: Sweep, base: PlanRequest | None, *, switchable: bool
 ) -> tuple[Variant, ...]:
     """Beside a running server: by its own switch, else as a second server; none without a sweep."""
     wanted = options.baseline and bool(options.sweep) and options.speculation is None and not sweep.restarts
@@ -74,29 +85,37 @@ def _baseline(
         return ()
     if switchable:
         return (Variant(speculation=False),)
-    return _own_baseline(profile) if profile is not None else ()
+    return (_without(base, ()),) if base is not None else ()
 
 
-def _own_baseline(profile: str) -> tuple[Variant, ...]:
-    request = PlanRequest(profile=profile, sets=(NO_SPECULATION,))
-    return (Variant(start=request, speculation=False),)
+def _without(base: PlanRequest, overrides: Overrides) -> Variant:
+    """The baseline of a variant: all of its settings that mean something without speculation."""
+    kept = common(overrides)
+    return Variant(start=plain(_with(base, kept)), speculation=False, overrides=kept)
 
 
-def _combinations(sweep: Sweep) -> Iterator[tuple[int | None, tuple[str, ...]]]:
+def common(overrides: Overrides) -> Overrides:
+    """What a run with speculation and the one without have to share, so that a ratio of them is speculation's alone."""
+    return tuple((path, value) for path, value in overrides if not is_speculative(path))
+
+
+def _combinations(sweep: Sweep) -> Iterator[tuple[int | None, Overrides]]:
     blocks: tuple[int | None, ...] = sweep.block_sizes or (None,)
+    paths = [path for path, _ in sweep.servers]
     for block in blocks:
         for values in product(*(items for _, items in sweep.servers)):
-            yield block, values
+            yield block, tuple(zip(paths, values, strict=True))
 
 
-def _started(profile: str, block: int | None, values: tuple[str, ...], sweep: Sweep) -> Variant:
-    overrides = tuple((path, value) for (path, _), value in zip(sweep.servers, values, strict=True))
-    request = PlanRequest(
-        profile=profile,
-        sets=tuple(f"{path}={value}" for path, value in overrides),
-        block_size=block,
+def _started(base: PlanRequest, block: int | None, overrides: Overrides) -> Variant:
+    request = _with(base, overrides)
+    return Variant(
+        start=request if block is None else replace(request, block_size=block), overrides=overrides
     )
-    return Variant(start=request, overrides=overrides)
+
+
+def _with(base: PlanRequest, overrides: Overrides) -> PlanRequest:
+    return replace(base, sets=(*base.sets, *(f"{path}={value}" for path, value in overrides)))
 
 
 @contextmanager

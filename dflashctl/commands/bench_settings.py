@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from dflashctl.core.bench_setting import Setting
 from dflashctl.core.errors import UsageProblem
+from dflashctl.workloads import WORKLOADS, longbench_v2
 
 if TYPE_CHECKING:
     from dflashctl.commands.bench_prompts import Gathered
@@ -21,16 +22,40 @@ DEFAULT_WORKLOAD = "tiny-math"
 def workload_names(options: BenchOptions, profile: Profile | None) -> tuple[str, ...]:
     """The workloads asked for; else those with published figures; else the built-in one."""
     if options.prompts is not None:
-        return (Path(options.prompts).stem,)
+        return (_own_name(Path(options.prompts)),)
     published = dict.fromkeys(figure.dataset for figure in profile.expect.figures) if profile else {}
     return options.workloads or tuple(published) or (DEFAULT_WORKLOAD,)
+
+
+def _own_name(path: Path) -> str:
+    """The file's name without its ending, unless that is a workload's: own prompts are never shown as a known set."""
+    if path.stem not in WORKLOADS:
+        return path.stem
+    return path.name if path.suffix else f"{path.name} (file)"
+
+
+def prompts_unlike(options: BenchOptions, gathered: Gathered, context_tokens: int | None) -> tuple[str, ...]:
+    """What makes the prompts others than the published set's, whatever the name that they go by."""
+    if options.prompts is not None:
+        return (f"own prompts from {options.prompts}",)
+    chosen = WORKLOADS.get(gathered.name)
+    lengths = (("PREFIX_TOKENS", options.prefix_tokens), ("INPUT_TOKENS", options.input_tokens))
+    told = [
+        f"--{name.lower().replace('_', '-')} {asked}, published {usual}"
+        for name, asked in lengths
+        if asked is not None and (usual := getattr(chosen, name, None)) is not None and asked != usual
+    ]
+    room = context_tokens - gathered.max_tokens if context_tokens else None
+    if gathered.name == longbench_v2.NAME and room is not None and room < longbench_v2.BUCKETS[-1]:
+        told.append(f"prompts of more than {room} tokens do not fit this server and are left out")
+    return tuple(told)
 
 
 def loads(
     options: BenchOptions, sweep: Sweep, expect: Expect | None, name: str
 ) -> tuple[tuple[int | None, float | None], ...]:
     """(concurrency, rate) of each run: closed loops first, then open ones; as published when nothing was asked."""
-    figures = expect.figures if expect else ()
+    figures = expect.figures if expect and options.prompts is None else ()
     published = {f.concurrency for f in figures if f.dataset == name and f.concurrency is not None}
     concurrency = sweep.concurrency or options.concurrency
     rates = sweep.rates or options.rates
@@ -40,7 +65,7 @@ def loads(
 
 def output_limit(options: BenchOptions, expect: Expect | None, name: str) -> int | None:
     """The option; else the published limit where figures of this set were published; else the workload's own."""
-    if options.max_tokens is not None or expect is None:
+    if options.max_tokens is not None or expect is None or options.prompts is not None:
         return options.max_tokens
     return expect.sampling.max_tokens if any(figure.dataset == name for figure in expect.figures) else None
 
@@ -74,6 +99,7 @@ def setting_of(
         warm_up=warm_up,
         characters_per_token=gathered.characters_per_token,
         overrides=variant.overrides,
+        prompts_unlike=prompts_unlike(options, gathered, client.facts.max_model_len),
     )
 
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dflashctl.commands.bench_save import write_text
-from dflashctl.core.bench_compare import Comparison, compare, regressions
+from dflashctl.commands.bench_save import append_text, write_text
+from dflashctl.commands.bench_servers import common
+from dflashctl.commands.output_files import refuse_clashes
+from dflashctl.core.bench_compare import compare
 from dflashctl.core.bench_export import to_bench_serving, to_csv
 from dflashctl.core.bench_gates import client_findings, error_findings, gate_findings
+from dflashctl.core.bench_judgement import judged
+from dflashctl.core.bench_remarks import doubts_told
 from dflashctl.core.bench_runs import BenchResult, BenchRun, Speedup
 from dflashctl.core.errors import ExitCode
 from dflashctl.core.findings import Finding, Severity, errors
@@ -34,8 +38,16 @@ def with_speedups(runs: list[BenchRun]) -> list[BenchRun]:
 
 
 def _load_of(run: BenchRun) -> tuple[object, ...]:
+    """What both must share, so that the ratio is speculation's alone; also the prompts and the cache's state."""
     setting = run.setting
-    return (setting.dataset, setting.concurrency, setting.request_rate)
+    same = (
+        setting.dataset,
+        setting.concurrency,
+        setting.request_rate,
+        setting.prompts_hash,
+        setting.cache_flushed,
+    )
+    return (*same, common(setting.overrides))
 
 
 def _speedup(run: BenchRun, base: BenchRun) -> Speedup:
@@ -50,55 +62,47 @@ def _speedup(run: BenchRun, base: BenchRun) -> Speedup:
 def report_of(
     env: Env, options: BenchOptions, result: BenchResult, path: Path, against: RunFile | None
 ) -> Report:
-    """Exit 1 when a floor, a published figure or an earlier result is missed, or every request failed."""
-    view = read_run_file(to_json(result), str(path))
+    """Exit 1 when a floor, a published figure or an earlier result is missed, or too many requests failed.
+
+    A few failed ones leave the outcome partial, with exit 0.
+    """
+    name = path.name if path.parent == env.cwd else str(path)
+    view = read_run_file(to_json(result), name)
     written = _export(env, options, view)
+    comparison, limit = compare(against, view) if against else None, options.gates.max_regression
+    broken = error_findings(result.runs)
     findings = (
-        *error_findings(result.runs),
+        *broken,
         *client_findings(result.runs),
         *gate_findings(result.runs, options.gates),
-        *_regressions(options, compare(against, view) if against else None),
+        *(judged(comparison, limit, allow_unlike=limit is None, whole=False) if comparison else ()),
         *_notes(result.runs),
     )
     failed = bool(errors(findings))
-    name = path.name if path.parent == env.cwd else str(path)
     return Report(
         command="bench",
-        data=replace(result, written=written),
-        outcome=Outcome.FAILED if failed else Outcome.OK,
+        data=replace(result, written=written, comparison=comparison),
+        outcome=Outcome.FAILED if failed else Outcome.PARTIAL if broken else Outcome.OK,
         exit_code=ExitCode.CHECK_FAILED if failed else ExitCode.OK,
         findings=findings,
         next_steps=(f"dflashctl bench report {name} -o report.html",),
     )
 
 
+def refuse_file_clashes(env: Env, options: BenchOptions, output: str) -> None:
+    """Before anything is measured. The result file may be the earlier result: its runs stay, as ours are appended."""
+    exports = {"--csv": options.csv, "--jsonl": options.jsonl}
+    refuse_clashes(env, {"--output": output, **exports}, (options.prompts,))
+    refuse_clashes(env, exports, (options.gates.against,))
+
+
 def _export(env: Env, options: BenchOptions, view: RunFile) -> tuple[str, ...]:
-    wanted = ((options.csv, to_csv), (options.jsonl, to_bench_serving))
-    for path, export in wanted:
-        if path is not None:
-            write_text(env.cwd / path, export(view))
-    return tuple(path for path, _ in wanted if path is not None)
-
-
-def _regressions(options: BenchOptions, comparison: Comparison | None) -> tuple[Finding, ...]:
-    limit = options.gates.max_regression
-    if comparison is None or limit is None:
-        return ()
-    if not any(pair.changes for pair in comparison.pairs):
-        reasons = [reason for pair in comparison.pairs for reason in pair.refusals] or [
-            "no run has a partner"
-        ]
-        return (
-            Finding(
-                id="bench.unlike",
-                severity=Severity.ERROR,
-                summary=f"nothing can be compared with {comparison.a}: {reasons[0]}",
-            ),
-        )
-    return tuple(
-        Finding(id="bench.max_regression", severity=Severity.ERROR, summary=told)
-        for told in regressions(comparison, limit)
-    )
+    """The table anew, the lines after those that are there, as bench_serving does it."""
+    if options.csv is not None:
+        write_text(env.cwd / options.csv, to_csv(view))
+    if options.jsonl is not None:
+        append_text(env.cwd / options.jsonl, to_bench_serving(view))
+    return tuple(path for path in (options.csv, options.jsonl) if path is not None)
 
 
 def _notes(runs: tuple[BenchRun, ...]) -> tuple[Finding, ...]:
@@ -118,7 +122,7 @@ def _notes(runs: tuple[BenchRun, ...]) -> tuple[Finding, ...]:
     told = [
         Finding(id="bench.warning", severity=Severity.WARNING, summary=f"{run.setting.label}: {warning}")
         for run in runs
-        for warning in (*run.warnings, *_disagreement(run))
+        for warning in (*run.warnings, *_disagreement(run), *doubts_told(run.summary.doubts))
     ]
     return (*slower, *told)
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from dflashctl.core.decode import DecodeError
 from dflashctl.core.errors import DflashError
-from dflashctl.core.started_from import FILE, parse
+from dflashctl.core.options import PlanRequest
+from dflashctl.core.started_from import FILE, parse, request_of
 
 if TYPE_CHECKING:
     from dflashctl.commands.live_server import LiveServer
@@ -29,3 +32,26 @@ def instance_profile(env: Env, instance: str, profile: str) -> str:
     except DflashError:
         same = False
     return profile if same else started.profile_path
+
+
+def same_server(env: Env, server: LiveServer, profile: str | None) -> PlanRequest | None:
+    """What starts another server like `server`: with all that `up` was told for it, except its name and its port.
+
+    A profile that is named says all by itself, unless it is the instance's own. None when nobody knows a profile.
+    """
+    own = server_profile(env, server)
+    if own is None or server.name is None or (profile is not None and not _same_file(env, own, profile)):
+        return None if profile is None else PlanRequest(profile=profile)
+    started = parse(env.instances.read_text(server.name, FILE) or "")
+    try:
+        asked = request_of(started) if started is not None else PlanRequest(profile=own)
+    except DecodeError:
+        asked = PlanRequest(profile=own)
+    return replace(asked, profile=own, name=None, port=None, dry_run=False)
+
+
+def _same_file(env: Env, one: str, other: str) -> bool:
+    try:
+        return env.profiles.find(one).path.absolute() == env.profiles.find(other).path.absolute()
+    except DflashError:
+        return False

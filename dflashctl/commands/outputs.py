@@ -15,14 +15,9 @@ if TYPE_CHECKING:
 
 def require_outputs(files: Iterable[tuple[str, Path | None]]) -> None:
     """UsageProblem for the first (option, path) that cannot become a whole file; nothing is left behind or changed."""
-    taken: dict[Path, str] = {}
     for option, path in files:
-        if path is None:
-            continue
-        _require_file(option, path)
-        other = taken.setdefault(path.resolve(), option)
-        if other != option:
-            raise UsageProblem(f"{other} and {option} name the same file {str(path)!r}")
+        if path is not None:
+            _require_file(option, path)
 
 
 def _require_file(option: str, path: Path) -> None:

@@ -7,20 +7,21 @@ from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dflashctl.commands.instance_profile import server_profile
+from dflashctl.commands.instance_profile import same_server
 from dflashctl.commands.live_server import LiveServer, live_server
-from dflashctl.core.errors import Busy, CheckFailed, ExitCode, Interrupted, UsageProblem
-from dflashctl.core.options import PlanRequest
+from dflashctl.core.errors import Busy, CheckFailed, ExitCode, Interrupted, Permanent, UsageProblem
 from dflashctl.core.report import Outcome, Report
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from dflashctl.core.options import PlanRequest
     from dflashctl.core.progress import Progress
     from dflashctl.env import Env
 
 NO_SPECULATION = "speculative.algorithm=NONE"
 _PORTS_TRIED = 50
+_RACES = 3
 
 
 @contextmanager
@@ -29,16 +30,26 @@ def without_speculation(env: Env, server: LiveServer, profile: str | None) -> It
 
     UsageProblem when no profile is known, CheckFailed when it does not come up beside the first one.
     """
-    known = profile or server_profile(env, server)
-    if known is None:
+    like = same_server(env, server, profile)
+    if like is None:
         raise UsageProblem(
             "a server without speculation needs a profile",
             hint="name an instance, or add --profile; smoke also takes --against URL",
         )
-    beside = server.name or env.profiles.find(known).name
-    request = PlanRequest(profile=known, sets=(NO_SPECULATION,), name=f"{beside}-no-spec")
-    with own_server(env, request) as own:
+    beside = server.name or env.profiles.find(like.profile).name
+    with own_server(env, replace(plain(like), name=f"{beside}-no-spec")) as own:
         yield own
+
+
+def plain(request: PlanRequest) -> PlanRequest:
+    """The same server without speculation: with every setting that is not speculation's own."""
+    kept = tuple(word for word in request.sets if not is_speculative(word))
+    return replace(request, sets=(*kept, NO_SPECULATION), block_size=None, window_size=None)
+
+
+def is_speculative(word: str) -> bool:
+    """Whether a profile path, or a path=value word, means nothing without speculation."""
+    return word.startswith("speculative.")
 
 
 @contextmanager
@@ -47,14 +58,12 @@ def own_server(env: Env, request: PlanRequest) -> Iterator[LiveServer]:
 
     However the block or the start ends, a signal included: what was started here does not outlive it.
     """
-    from dflashctl.commands.up import up
     from dflashctl.supervise import StoppedEarly
 
-    placed = request if request.port is not None else replace(request, port=_free_port(env, request))
-    name = placed.name or placed.profile
+    name = request.name or request.profile
     ours = not env.instances.read(name).supervised
     try:
-        report = up(env, placed, detach=True)
+        report = _up(env, request)
     except Busy:
         raise
     except BaseException as stop:
@@ -69,6 +78,32 @@ def own_server(env: Env, request: PlanRequest) -> Iterator[LiveServer]:
     finally:
         if report.outcome is not Outcome.FAILED:
             _stop(env, name)
+
+
+def _up(env: Env, request: PlanRequest) -> Report:
+    """Start it, on another port when somebody took the free one meanwhile: benchmarks begin at the same second."""
+    from dflashctl.commands.up import up
+
+    for race in range(1, _RACES + 1):
+        placed = request if request.port is not None else replace(request, port=_free_port(env, request))
+        try:
+            report = up(env, placed, detach=True)
+        except Permanent:
+            if race == _RACES or not _lost_race(env, request, placed):
+                raise
+            continue
+        if race == _RACES or report.outcome is not Outcome.FAILED or not _lost_race(env, request, placed):
+            break
+    return report
+
+
+def _lost_race(env: Env, asked: PlanRequest, placed: PlanRequest) -> bool:
+    host = placed.host or env.profiles.load(placed.profile).profile.server.host
+    return (
+        asked.port is None
+        and placed.port is not None
+        and not env.machine.port_use(host, placed.port, "HTTP").free
+    )
 
 
 def _stop(env: Env, name: str) -> None:

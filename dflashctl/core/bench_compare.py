@@ -8,12 +8,15 @@ from random import Random
 from statistics import fmean, median
 from typing import TYPE_CHECKING
 
+from dflashctl.core.bench_likeness import differences, unlike, unlike_models
+from dflashctl.core.bench_pairing import left_over, paired
+from dflashctl.core.failures import counted, too_many
 from dflashctl.core.stats import Interval, percentile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from dflashctl.core.bench_setting import Provenance, Samples, Setting
+    from dflashctl.core.bench_setting import Samples
     from dflashctl.core.run_view import RunFile, RunView
 
 _ROUNDS = 2000
@@ -48,14 +51,27 @@ class MetricChange:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Lack:
+    """What run `side` ("A" or "B") does not have; `grave` when its other figures suffer from it too."""
+
+    side: str
+    reason: str
+    grave: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunPair:
-    """Two runs of the same setting; `refusals` say why they cannot be compared, `notes` what else differs."""
+    """Two runs of the same setting; `refusals` say why they cannot be compared, `notes` what else differs.
+
+    `lacks`: what one of the two does not have, so that nothing says whether B is worse there.
+    """
 
     label: str
     refusals: tuple[str, ...]
     notes: tuple[str, ...]
     changes: tuple[MetricChange, ...]
     paired: bool
+    lacks: tuple[Lack, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,99 +118,72 @@ def compare(a: RunFile, b: RunFile, *, allow_unlike: bool = False, seed: int = 0
 
     When neither file has several of one kind, block size and speculation may differ: then they are what is compared.
     """
-    pairs, left = [], list(b.runs)
-    alone = []
-    for run in a.runs:
-        partner = _partner(run, left)
-        if partner is None:
-            alone.append(run.label)
-            continue
-        left.remove(partner)
-        pairs.append(_pair(a, run, b, partner, allow_unlike=allow_unlike, seed=seed))
+    found = paired(a.runs, b.runs)
     return Comparison(
-        a=a.name, b=b.name, pairs=tuple(pairs), only_a=tuple(alone), only_b=tuple(run.label for run in left)
+        a=a.name,
+        b=b.name,
+        pairs=tuple(_pair(a, one, b, other, allow_unlike=allow_unlike, seed=seed) for one, other in found),
+        only_a=left_over(a.runs, (one for one, _ in found)),
+        only_b=left_over(b.runs, (other for _, other in found)),
     )
-
-
-def _partner(run: RunView, others: list[RunView]) -> RunView | None:
-    """The same label first; else the only one with the same data set and load."""
-    same = [other for other in others if other.label == run.label]
-    if same:
-        return same[0]
-    near = [other for other in others if _load(other.setting) == _load(run.setting)]
-    return near[0] if len(near) == 1 else None
-
-
-def _load(setting: Setting) -> tuple[object, ...]:
-    return (setting.dataset, setting.concurrency, setting.request_rate)
 
 
 def _pair(a: RunFile, one: RunView, b: RunFile, other: RunView, *, allow_unlike: bool, seed: int) -> RunPair:
-    refusals = unlike(one.setting, other.setting) + _unlike_models(a.provenance(one), b.provenance(other))
-    paired = one.samples.ids == other.samples.ids
+    refusals = unlike(one.setting, other.setting) + unlike_models(a.provenance(one), b.provenance(other))
+    same_prompts = one.samples.ids == other.samples.ids
     changes: tuple[MetricChange, ...] = ()
     if not refusals or allow_unlike:
-        found = (_change(metric, one.samples, other.samples, paired=paired, seed=seed) for metric in _METRICS)
+        found = (
+            _change(metric, one.samples, other.samples, paired=same_prompts, seed=seed) for metric in _METRICS
+        )
         changes = tuple(change for change in (*found, _throughput(one, other)) if change is not None)
     label = one.label if one.label == other.label else f"{one.label} → {other.label}"
-    notes = _differences(a.provenance(one), b.provenance(other))
-    return RunPair(label=label, refusals=refusals, notes=notes, changes=changes, paired=paired)
-
-
-def unlike(one: Setting, other: Setting) -> tuple[str, ...]:
-    """What forbids a comparison: other prompts, sampling, lengths, thinking, interface or cache state."""
-    names = (
-        "prompts_hash",
-        "max_tokens",
-        "temperature",
-        "top_p",
-        "thinking",
-        "ignore_eos",
-        "api",
-        "cache_flushed",
-    )
-    pairs = ((name, getattr(one, name), getattr(other, name)) for name in names)
-    return tuple(
-        f"{name.replace('_', ' ')}: {mine!r} and {theirs!r}" for name, mine, theirs in pairs if mine != theirs
+    notes = differences(a.provenance(one), b.provenance(other))
+    return RunPair(
+        label=label,
+        refusals=refusals,
+        notes=notes,
+        changes=changes,
+        paired=same_prompts,
+        lacks=_lacks(one, other),
     )
 
 
-def _unlike_models(one: Provenance | None, other: Provenance | None) -> tuple[str, ...]:
-    """Another target, or a target at another commit; a path and a repository of the same server are told apart."""
-    if one is None or other is None:
-        return ()
-    if one.target.revision and other.target.revision and one.target.revision != other.target.revision:
-        return (f"target commit: {one.target.revision} and {other.target.revision}",)
-    if one.target.name and other.target.name and one.target.name != other.target.name:
-        return (f"target: {one.target.name!r} and {other.target.name!r}",)
-    return ()
-
-
-def _differences(one: Provenance | None, other: Provenance | None) -> tuple[str, ...]:
-    """What may explain a change, and so is often the very thing that is compared."""
-    if one is None or other is None:
-        return ("the provenance of one side is missing",)
-    told = (
-        ("engine", f"{one.engine} {one.engine_version}", f"{other.engine} {other.engine_version}"),
-        ("draft", one.draft.revision or one.draft.name, other.draft.revision or other.draft.name),
-        ("block size", one.block_size, other.block_size),
-        ("GPUs", [g.name for g in one.gpus], [g.name for g in other.gpus]),
-        ("driver", one.driver, other.driver),
-        ("chat template", one.template_hash, other.template_hash),
-        ("dflashctl", one.dflashctl_version, other.dflashctl_version),
+def _lacks(one: RunView, other: RunView) -> tuple[Lack, ...]:
+    """Requests that failed on either side, and figures that one side alone has."""
+    failed = tuple(
+        Lack(
+            side=side,
+            reason=f"{run.errors} of {run.requests} requests failed{_kinds(run)}",
+            grave=too_many(run.errors, run.requests),
+        )
+        for side, run in (("A", one), ("B", other))
+        if run.errors
     )
-    notes = [f"{name}: {mine} and {theirs}" for name, mine, theirs in told if mine != theirs]
-    notes += _flag_differences(dict(one.flags), dict(other.flags))
-    return tuple(notes)
+    mine, theirs = _measured(one), _measured(other)
+    absent = (
+        ("A", one, [m for m in theirs if m not in mine]),
+        ("B", other, [m for m in mine if m not in theirs]),
+    )
+    return (
+        *failed,
+        *(Lack(side=s, reason=f"no {', '.join(names)}{_why(run)}") for s, run, names in absent if names),
+    )
 
 
-def _flag_differences(one: dict[str, str], other: dict[str, str]) -> list[str]:
-    names = sorted(one.keys() | other.keys())
-    return [
-        f"{name}: {one.get(name, 'absent')} and {other.get(name, 'absent')}"
-        for name in names
-        if one.get(name) != other.get(name)
-    ]
+def _measured(run: RunView) -> list[str]:
+    return [m.name for m in _METRICS if any(value is not None for value in m.pick(run.samples))]
+
+
+def _kinds(run: RunView) -> str:
+    told = run.errors_told or run.errors_by_kind
+    return f" ({counted(told)})" if told else ""
+
+
+def _why(run: RunView) -> str:
+    if run.withheld:
+        return f": latencies withheld: {run.withheld[0]}"
+    return ": every request failed" if run.errors == run.requests else ""
 
 
 def _change(metric: _Metric, one: Samples, other: Samples, *, paired: bool, seed: int) -> MetricChange | None:
@@ -262,13 +251,3 @@ def _interval(
             ratios.append(summary([right[i] for i in others]) / base - 1)
     ratios.sort()
     return Interval(low=percentile(ratios, 0.025), high=percentile(ratios, 0.975)) if ratios else None
-
-
-def regressions(comparison: Comparison, limit: float) -> tuple[str, ...]:
-    """Figures that are worse by more than `limit` (a share) with an interval that excludes no change."""
-    return tuple(
-        f"{pair.label}: {change.metric} {change.a:.4g} → {change.b:.4g}, {change.loss:.1%} worse"
-        for pair in comparison.pairs
-        for change in pair.changes
-        if change.change is Change.WORSE and change.loss > limit
-    )

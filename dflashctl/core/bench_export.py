@@ -8,6 +8,7 @@ import json
 from statistics import fmean, median, pstdev
 from typing import TYPE_CHECKING
 
+from dflashctl.core.failures import counted
 from dflashctl.core.stats import percentile
 
 if TYPE_CHECKING:
@@ -31,6 +32,13 @@ _TAIL = (
     "client_loop_lag_ms_p99",
     "engine_version",
     "started_at",
+    "overrides",
+    "errors_told",
+    "finish_reasons",
+    "doubts",
+    "goodput_good",
+    "goodput_attainment",
+    "goodput_requests_per_s",
 )
 
 
@@ -65,6 +73,12 @@ def _row(file: RunFile, run: RunView) -> list[object]:
         getattr(run.client, "loop_lag_ms_p99", None),
         origin.engine_version if origin else None,
         origin.started_at if origin else None,
+        " ".join(f"{path}={value}" for path, value in setting.overrides),
+        *(
+            counted(counts)
+            for counts in (run.errors_told or run.errors_by_kind, run.finish_reasons, run.doubts)
+        ),
+        *(getattr(run.goodput, name, None) for name in ("good", "attainment", "requests_per_s")),
     ]
     return [*head, *latencies, *tail]
 
@@ -81,6 +95,7 @@ def _bench_serving(run: RunView) -> dict[str, object]:
     duration = run.duration_s or None
     total = run.prompt_tokens + run.completion_tokens
     setting = run.setting
+    waited = [value for value in run.samples.e2e_ms if value is not None]
     return {
         "tag": run.label,
         "backend": "sglang-oai-chat" if setting.api == "chat" else "sglang",
@@ -99,9 +114,7 @@ def _bench_serving(run: RunView) -> dict[str, object]:
         **_figures("ttft", run.samples.ttft_ms),
         **_figures("tpot", run.samples.tpot_ms),
         **_told("itl", run.itl_ms),
-        "concurrency": sum(v for v in run.samples.e2e_ms if v is not None) / 1e3 / duration
-        if duration
-        else None,
+        "concurrency": sum(waited) / 1e3 / duration if duration and waited else None,
         "accept_length": run.accept_length.pooled if run.accept_length else None,
         "output_lens": list(run.samples.completion_tokens),
         "ttfts": [None if v is None else v / 1e3 for v in run.samples.ttft_ms],

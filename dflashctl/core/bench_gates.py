@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dflashctl.core.expectations import ACCEPT_LENGTH, FigureVerdict
+from dflashctl.core.failures import counted, cut_off, too_many
 from dflashctl.core.findings import Finding, Severity
 
 if TYPE_CHECKING:
     from dflashctl.core.bench_options import Gates
+    from dflashctl.core.bench_result import RunSummary
     from dflashctl.core.bench_runs import BenchRun
 
 
@@ -21,17 +23,47 @@ def gate_findings(runs: tuple[BenchRun, ...], gates: Gates) -> tuple[Finding, ..
 
 
 def error_findings(runs: tuple[BenchRun, ...]) -> tuple[Finding, ...]:
-    """Runs in which requests failed: their figures speak for the others only."""
+    """Runs in which requests failed or were broken off: their figures speak for the others only.
+
+    Errors when there are too many for that, warnings (and a partial outcome) else.
+    """
     return tuple(
+        finding for run in runs for finding in (*_failed(run.summary, run), *_cut_off(run.summary, run))
+    )
+
+
+def _failed(summary: RunSummary, run: BenchRun) -> list[Finding]:
+    if not summary.errors:
+        return []
+    return [
         Finding(
             id="bench.errors",
-            severity=Severity.ERROR if run.summary.errors == run.summary.requests else Severity.WARNING,
-            summary=f"{run.setting.label}: {run.summary.errors} of {run.summary.requests} requests failed",
-            detail=", ".join(f"{kind} {count}" for kind, count in run.summary.errors_by_kind.items()) or None,
+            severity=_severity(summary.errors, summary.requests),
+            summary=f"{run.setting.label}: {summary.errors} of {summary.requests} requests failed: "
+            f"{counted(summary.errors_told)}",
+            detail="\n".join(f"{kind}: {told}" for kind, told in summary.error_examples.items()) or None,
         )
-        for run in runs
-        if run.summary.errors
-    )
+    ]
+
+
+def _cut_off(summary: RunSummary, run: BenchRun) -> list[Finding]:
+    found = cut_off(summary.finish_reasons)
+    done = summary.requests - summary.errors
+    if not found:
+        return []
+    return [
+        Finding(
+            id="bench.cut_off",
+            severity=_severity(sum(found.values()), done),
+            summary=f"{run.setting.label}: the server broke off {sum(found.values())} of {done} answers: "
+            f"finish reason {counted(found)}",
+            detail="they count as done, with the tokens that came",
+        )
+    ]
+
+
+def _severity(bad: int, requests: int) -> Severity:
+    return Severity.ERROR if too_many(bad, requests) else Severity.WARNING
 
 
 def client_findings(runs: tuple[BenchRun, ...]) -> tuple[Finding, ...]:

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
 
 from dflashctl.core.errors import UsageProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_Item = TypeVar("_Item", int, float, str)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,34 +88,34 @@ class Sweep:
 
 
 def parse_sweep(words: tuple[str, ...]) -> Sweep:
-    """The axes in "block_size=8,16 concurrency=1,8" words; UsageProblem quotes the first bad one."""
-    sweep = Sweep()
-    named: dict[str, tuple[object, ...]] = {}
-    servers: list[tuple[str, tuple[str, ...]]] = []
+    """The axes in "block_size=8,16 concurrency=1,8" words; UsageProblem quotes the first bad one.
+
+    Values of a key that is named twice are put together, each of them once, in the order in which they came.
+    """
+    axes: dict[str, list[str]] = {}
     for word in (part for group in words for part in group.split()):
         key, equals, listed = word.partition("=")
-        items = tuple(item for item in listed.split(",") if item)
+        items = [item for item in listed.split(",") if item]
         if not equals or not key or not items:
             raise UsageProblem(
                 f"{word!r} is no sweep", hint="--sweep block_size=8,16 --sweep concurrency=1,8,32"
             )
-        if key in {"block_size", "concurrency"}:
-            named[key] = tuple(_whole(item, key) for item in items)
-        elif key in {"rate", "rates"}:
-            named["rates"] = tuple(_positive(item) for item in items)
-        elif "." in key:
-            servers.append((key, items))
-        else:
+        if key not in {"block_size", "concurrency", "rate", "rates"} and "." not in key:
             raise UsageProblem(
                 f"cannot sweep {key!r}",
                 hint="block_size, concurrency, rate, or a profile path such as memory.page_size",
             )
+        axes.setdefault("rate" if key == "rates" else key, []).extend(items)
     return Sweep(
-        block_sizes=named.get("block_size", sweep.block_sizes),  # type: ignore[arg-type]
-        concurrency=named.get("concurrency", ()),  # type: ignore[arg-type]
-        rates=named.get("rates", ()),  # type: ignore[arg-type]
-        servers=tuple(servers),
+        block_sizes=_once(_whole(item, "block_size") for item in axes.get("block_size", ())),
+        concurrency=_once(_whole(item, "concurrency") for item in axes.get("concurrency", ())),
+        rates=_once(_positive(item) for item in axes.get("rate", ())),
+        servers=tuple((key, _once(items)) for key, items in axes.items() if "." in key),
     )
+
+
+def _once(items: Iterable[_Item]) -> tuple[_Item, ...]:
+    return tuple(dict.fromkeys(items))
 
 
 def _whole(word: str, key: str) -> int:

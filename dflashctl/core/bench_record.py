@@ -91,6 +91,14 @@ class Window:
         return self.end_s - self.start_s
 
 
+def error_name(record: RequestRecord) -> str | None:
+    """The name under which a failed request is counted: "HTTP 429" says more than "status"; None when it is done."""
+    if record.error is None:
+        return None
+    known = record.error is RequestError.STATUS and record.status is not None
+    return f"HTTP {record.status}" if known else record.error.value
+
+
 def doubts(record: RequestRecord) -> tuple[str, ...]:
     """What in the server's counts of a finished request contradicts itself; figures made of it are suspect.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from dflashctl.core import latency, stats
 from dflashctl.core.accept import AcceptLength, accept_length
-from dflashctl.core.bench_record import RequestRecord, doubts
+from dflashctl.core.bench_record import RequestRecord, doubts, error_name
 from dflashctl.core.bench_window import steady_window, tokens_within, whole_window
 from dflashctl.core.goodput import Goodput, Slo, goodput
 
@@ -76,6 +76,8 @@ class RunSummary:
     turns_without_counts: int = 0
     doubts: Mapping[str, int] = field(default_factory=dict)
     errors_by_kind: Mapping[str, int] = field(default_factory=dict)
+    errors_told: Mapping[str, int] = field(default_factory=dict)
+    error_examples: Mapping[str, str] = field(default_factory=dict)
     finish_reasons: Mapping[str, int] = field(default_factory=dict)
     intervals: Mapping[str, Interval] = field(default_factory=dict)
     goodput: Goodput | None = None
@@ -145,10 +147,22 @@ def summarise(
         turns_without_counts=len(done) - (accept.turns if accept else 0),
         doubts=dict(Counter(doubt for r in done for doubt in doubts(r))),
         errors_by_kind=dict(Counter(r.error.value for r in records if r.error is not None)),
+        errors_told=dict(Counter(name for r in records if (name := error_name(r)) is not None)),
+        error_examples=_examples(records),
         finish_reasons=dict(Counter(r.finish_reason or "unknown" for r in done)),
         intervals=_intervals(samples, accept),
         goodput=goodput(records, slo, duration) if slo else None,
     )
+
+
+def _examples(records: Sequence[RequestRecord]) -> dict[str, str]:
+    """What the first request of each kind of error was told."""
+    found: dict[str, str] = {}
+    for record in records:
+        name = error_name(record)
+        if name is not None and record.error_detail:
+            found.setdefault(name, record.error_detail)
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)

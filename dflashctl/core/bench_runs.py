@@ -11,6 +11,7 @@ from dflashctl.core.report import to_json
 
 if TYPE_CHECKING:
     from dflashctl.core.accept import AcceptLength, CrossCheck
+    from dflashctl.core.bench_compare import Comparison
     from dflashctl.core.bench_record import RequestRecord
     from dflashctl.core.bench_result import RunSummary
     from dflashctl.core.bench_setting import GpuReading, Provenance, Samples, Setting
@@ -94,15 +95,19 @@ class BenchRun:
 
 @dataclass(frozen=True, kw_only=True)
 class BenchResult:
-    """All runs of one call. `sessions` are the provenances that runs name by their index; the last is the newest."""
+    """All runs of one call. `sessions` are the provenances that runs name by their index; the last is the newest.
+
+    `comparison`: these runs beside an earlier result, where one was named.
+    """
 
     runs: tuple[BenchRun, ...]
     sessions: tuple[Provenance, ...]
     path: str | None = None
     written: tuple[str, ...] = ()
+    comparison: Comparison | None = None
 
     def to_json(self) -> dict[str, object]:
-        return {
+        whole: dict[str, object] = {
             "kind": RUN_FILE_KIND,
             "schema_version": RUN_FILE_VERSION,
             "runs": self.runs,
@@ -111,6 +116,7 @@ class BenchResult:
             "definitions": DEFINITIONS,
             "path": self.path,
         }
+        return whole if self.comparison is None else {**whole, "comparison": self.comparison}
 
 
 @dataclass(frozen=True, kw_only=True)

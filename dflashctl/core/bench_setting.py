@@ -10,6 +10,7 @@ class Setting:
     """All that decides what is asked. `temperature` and `top_p` None: the server's own defaults.
 
     `thinking` None: the template's own default. `speculation` None: the server does not say.
+    `prompts_unlike`: what makes these prompts others than those that figures of this data set were published for.
     """
 
     dataset: str
@@ -31,6 +32,7 @@ class Setting:
     cache_flushed: bool = False
     characters_per_token: float | None = None
     overrides: tuple[tuple[str, str], ...] = ()
+    prompts_unlike: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
@@ -44,7 +46,17 @@ class Setting:
             parts.append(f"{self.request_rate:g}/s")
         elif self.concurrency is not None:
             parts.append(f"c{self.concurrency}")
-        return ", ".join([*parts, *(f"{path.rpartition('.')[2]} {value}" for path, value in self.overrides)])
+        return ", ".join([*parts, *self.settings])
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """The swept profile paths with their values, by their last word where that is no other path's too."""
+        lasts = [path.rpartition(".")[2] for path, _ in self.overrides]
+        names = [
+            last if lasts.count(last) == 1 else path
+            for last, (path, _) in zip(lasts, self.overrides, strict=True)
+        ]
+        return tuple(f"{name} {value}" for name, (_, value) in zip(names, self.overrides, strict=True))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,6 +27,8 @@ def _decode(kind: object, value: object, at: str) -> object:
         return _decode_union(typing.get_args(kind), value, at)
     if origin is tuple:
         return _decode_tuple(typing.get_args(kind), value, at)
+    if origin is dict:
+        return _decode_dict(typing.get_args(kind)[1], value, at)
     if dataclasses.is_dataclass(kind) and isinstance(kind, type):
         return _decode_dataclass(kind, value, at)
     if isinstance(kind, type) and issubclass(kind, Enum):
@@ -62,6 +64,12 @@ def _decode_tuple(kinds: tuple[object, ...], value: object, at: str) -> object:
     return tuple(
         _decode(kind, item, f"{at}[{i}]") for i, (kind, item) in enumerate(zip(kinds, value, strict=True))
     )
+
+
+def _decode_dict(kind: object, value: object, at: str) -> object:
+    if not isinstance(value, dict):
+        raise DecodeError(f"{at}: {value!r} is not an object")
+    return {str(key): _decode(kind, item, f"{at}.{key}") for key, item in value.items()}
 
 
 def _decode_dataclass(kind: type, value: object, at: str) -> object:

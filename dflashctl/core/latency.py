@@ -13,7 +13,7 @@ DEFINITIONS = {
     "itl_ms": "gap between chunks spread over the tokens of the later chunk, one sample a token",
     "icl_ms": "gap between content chunks as received, one sample a chunk",
     "e2e_ms": "last token - intended send time (whole answers: last byte)",
-    "per_request_tokens_per_s": "(tokens - tokens of the first chunk) / (last token - first token)",
+    "per_request_tokens_per_s": "tokens of the chunks after the first / (last token - first token)",
     "output_tokens_per_s": "sum of completion tokens / (last end - first send)",
 }
 
@@ -43,15 +43,22 @@ def tpot_s(record: RequestRecord) -> float | None:
 
 
 def decode_tokens_per_s(record: RequestRecord) -> float | None:
-    """(n - tokens of the first chunk) / (last - first): what the stream delivered after its first chunk.
+    """Tokens of the chunks after the first / (last - first): what the stream delivered in that span.
 
-    Where the server does not count the first chunk's tokens, one is taken: prefill makes exactly one.
+    The end-of-sequence token is counted by the server but comes in no chunk, which matters most where chunks are single
+    tokens. Where the server does not count tokens by chunk, all are taken but one: prefill makes exactly one.
     """
     span = decode_span_s(record)
     if not span or not record.completion_tokens or record.chunks < 2:  # noqa: PLR2004
         return None
-    later = record.completion_tokens - (record.tokens_first_chunk or 1)
+    later = _later_tokens(record)
     return later / span if later > 0 else None
+
+
+def _later_tokens(record: RequestRecord) -> int:
+    if record.chunk_tokens and len(record.chunk_tokens) == record.chunks:
+        return sum(record.chunk_tokens[1:])
+    return (record.completion_tokens or 0) - (record.tokens_first_chunk or 1)
 
 
 def itl_samples_s(record: RequestRecord) -> list[float]:

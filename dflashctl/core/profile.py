@@ -140,13 +140,17 @@ class Engine:
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """One published value and the setting it was measured in."""
+    """One published value and the setting it was measured in.
+
+    `turns`: it speaks of so many first turns of each conversation, None for all of them.
+    """
 
     metric: str
     dataset: str
     value: float
     block_size: int | None = None
     concurrency: int | None = None
+    turns: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 
 from dflashctl.core.bench_setting import GpuReading, Provenance, Samples, Setting
 from dflashctl.core.decode import DecodeError, decode
@@ -64,6 +64,7 @@ class ExpectationView:
     measured: float | None = None
     interval: IntervalView | None = None
     why: str | None = None
+    note: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +78,22 @@ class BucketView:
 class SpeedupView:
     per_request: float | None = None
     aggregate: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SloView:
+    ttft_ms: float | None = None
+    tpot_ms: float | None = None
+    e2e_ms: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class GoodputView:
+    slo: SloView
+    good: int
+    sent: int
+    attainment: float
+    requests_per_s: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,6 +125,11 @@ class RunView:
     warnings: tuple[str, ...] = ()
     withheld: tuple[str, ...] = ()
     unfinished: str | None = None
+    errors_by_kind: dict[str, int] = field(default_factory=dict)
+    errors_told: dict[str, int] = field(default_factory=dict)
+    finish_reasons: dict[str, int] = field(default_factory=dict)
+    doubts: dict[str, int] = field(default_factory=dict)
+    goodput: GoodputView | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,8 +156,19 @@ def read_run_file(document: object, name: str) -> RunFile:
             f"{name} has schema version {found.get('schema_version')!r}; this release reads {VERSION}"
         )
     try:
-        runs = tuple(decode(RunView, run, at=f"runs[{i}]") for i, run in enumerate(values(found.get("runs"))))
+        runs = tuple(_run(run, f"runs[{i}]") for i, run in enumerate(values(found.get("runs"))))
         sessions = tuple(decode(Provenance, item, at="sessions") for item in values(found.get("sessions")))
     except DecodeError as error:
         raise UsageProblem(f"{name} is damaged: {error}") from error
     return RunFile(name=name, runs=runs, sessions=sessions)
+
+
+def _run(value: object, at: str) -> RunView:
+    """Every array of samples has one value a request: otherwise values would be taken for another request's."""
+    run = decode(RunView, value, at=at)
+    wanted = len(run.samples.ids)
+    for name in (item.name for item in fields(run.samples)):
+        length = len(getattr(run.samples, name))
+        if length != wanted:
+            raise DecodeError(f"{at}.samples.{name}: {length} values for {wanted} ids")
+    return run

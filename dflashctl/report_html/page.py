@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
+from dflashctl.core.bench_remarks import faults, notes
 from dflashctl.core.latency import DEFINITIONS
 from dflashctl.report_html.charts import svg_charts
 from dflashctl.report_html.series import all_runs, server_of
@@ -28,7 +29,7 @@ td.reproduced, td.above, td.faster { color: #00674a; } td.below, td.slower { col
 .charts { display: grid; grid-template-columns: repeat(auto-fill, minmax(520px, 1fr)); gap: 24px; }
 figure { margin: 0; padding: 12px; border: 1px solid #e4e4e4; border-radius: 6px; } figure svg { width: 100%; height: auto; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: 2px 16px; font-size: 13px; margin: 0; } dt { color: #666; } dd { margin: 0; overflow-wrap: anywhere; }
-ul.warnings { color: #7a5c00; font-size: 13px; }
+ul.warnings { color: #7a5c00; font-size: 13px; } ul.notes { font-size: 13px; }
 @media print { figure { break-inside: avoid; } }
 """
 _HEADINGS = (
@@ -187,13 +188,23 @@ def _warnings(files: tuple[RunFile, ...]) -> str:
         f"{prefix}{run.label}: {warning}"
         for prefix, run in all_runs(files)
         for warning in (
+            *faults(run),
             *run.withheld,
             *run.warnings,
             *(f"not as published: {e.why}" for e in run.expectations if e.why),
         )
     ]
+    plain = [
+        f"{prefix}{run.label}: {note}"
+        for prefix, run in all_runs(files)
+        for note in (*notes(run), *(f"{e.metric}: {e.note}" for e in run.expectations if e.note))
+    ]
+    return _bullets("warnings", told) + _bullets("notes", plain)
+
+
+def _bullets(kind: str, told: list[str]) -> str:
     items = "".join(f"<li>{escape(text)}</li>" for text in told)
-    return f"<ul class='warnings'>{items}</ul>" if items else ""
+    return f"<ul class='{kind}'>{items}</ul>" if items else ""
 
 
 def _definitions() -> Iterable[tuple[str, str]]:

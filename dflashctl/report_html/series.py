@@ -40,10 +40,12 @@ def all_runs(files: tuple[RunFile, ...]) -> tuple[tuple[str, RunView], ...]:
 
 
 def server_of(run: RunView) -> str:
-    """The series a run belongs to: its block size, or none."""
+    """The series a run belongs to: its block size, or none, and the profile paths that were swept."""
     if run.setting.speculation is False:
-        return "no speculation"
-    return f"block {run.setting.block_size}" if run.setting.block_size else "speculation"
+        kind = "no speculation"
+    else:
+        kind = f"block {run.setting.block_size}" if run.setting.block_size else "speculation"
+    return ", ".join((kind, *run.setting.settings))
 
 
 def accept_bars(files: tuple[RunFile, ...]) -> tuple[Bar, ...]:
@@ -90,14 +92,25 @@ def histograms(files: tuple[RunFile, ...]) -> tuple[Line, ...]:
 def against_concurrency(
     files: tuple[RunFile, ...], pick: Callable[[RunView], float | None]
 ) -> tuple[Line, ...]:
-    """One line a data set and server over the concurrency; only where there are two points or more."""
-    found: dict[str, dict[float, float]] = {}
+    """One line a data set and server over the concurrency; only where there are two points or more.
+
+    A load that was measured again, as an appended file has it, goes into a line of its own.
+    """
+    found: dict[str, list[dict[float, float]]] = {}
     for prefix, run in all_runs(files):
         value = pick(run)
         if run.setting.concurrency is not None and value is not None:
-            name = f"{prefix}{run.setting.dataset}, {server_of(run)}"
-            found.setdefault(name, {})[float(run.setting.concurrency)] = value
-    lines = (Line(name=name, points=tuple(sorted(points.items()))) for name, points in found.items())
+            at = float(run.setting.concurrency)
+            passes = found.setdefault(f"{prefix}{run.setting.dataset}, {server_of(run)}", [])
+            free = next((points for points in passes if at not in points), None)
+            if free is None:
+                passes.append(free := {})
+            free[at] = value
+    lines = (
+        Line(name=name if turn == 1 else f"{name}, pass {turn}", points=tuple(sorted(points.items())))
+        for name, passes in found.items()
+        for turn, points in enumerate(passes, start=1)
+    )
     return tuple(line for line in lines if len(line.points) > 1)
 
 

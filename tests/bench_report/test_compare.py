@@ -6,8 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from dflashctl.core.bench_compare import Change, compare, regressions
+from dflashctl.core import bench_pairing
+from dflashctl.core.bench_compare import Change, compare
+from dflashctl.core.bench_judgement import judged, regressions
+from dflashctl.core.bench_record import RequestError
+from dflashctl.core.bench_samples import samples_of
 from dflashctl.core.bench_setting import ModelIdentity
+from dflashctl.core.findings import Severity, errors
 from tests.bench_report.made_runs import ORIGIN, record, run, run_file, spread
 
 
@@ -94,3 +99,82 @@ def test_block_sizes_can_be_compared_where_each_file_has_one():
     (pair,) = compare(run_file(spread(20)), run_file(spread(15, block_size=16))).pairs
     assert pair.label == "gsm8k, block 8, c1 → gsm8k, block 16, c1"
     assert pair.changes[0].change is Change.BETTER
+
+
+@pytest.mark.parametrize(
+    ("in_a", "in_b", "wanted", "alone"),
+    [
+        # a near match never takes the partner of an exact one, in whatever order runs stand
+        ((8, 16), (16,), [(16, 16)], ("gsm8k, block 8, c1",)),
+        ((16, 8), (16,), [(16, 16)], ("gsm8k, block 8, c1",)),
+        ((8, 16), (16, 8), [(8, 8), (16, 16)], ()),
+        ((8, 16), (16, 4), [(8, 4), (16, 16)], ()),
+        # one near partner for two runs is one too few to know which is meant
+        ((8, 16), (4,), [], ("gsm8k, block 8, c1", "gsm8k, block 16, c1")),
+        ((8,), (4, 16), [], ("gsm8k, block 8, c1",)),
+        ((8, 8), (8, 8), [(8, 8), (8, 8)], ()),
+    ],
+)
+def test_runs_are_paired_by_label_before_any_near_match(in_a, in_b, wanted, alone):
+    a, b = (run_file(*(spread(20, block_size=size) for size in sizes)) for sizes in (in_a, in_b))
+    found = [
+        (one.setting.block_size, other.setting.block_size)
+        for one, other in bench_pairing.paired(a.runs, b.runs)
+    ]
+    assert found == wanted
+    assert compare(a, b).only_a == alone
+
+
+def failing(count: int, bad: int, **changes):
+    """`count` sound requests of which the last `bad` failed with HTTP 429."""
+    records = [record(i, steps=20 + i % 5) for i in range(count)]
+    broken = [replace(r, error=RequestError.STATUS, status=429) for r in records[count - bad :]]
+    return run([*records[: count - bad], *broken], **changes)
+
+
+WITHHELD = replace(
+    run([record(i, steps=20 + i % 5) for i in range(40)]),
+    samples=samples_of([record(i, steps=20 + i % 5) for i in range(40)], latencies=False),
+    withheld=("the loop lagged",),
+)
+SOUND = failing(40, 0)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "fails", "words"),
+    [
+        ((SOUND,), (SOUND,), False, None),
+        ((SOUND,), (failing(40, 40),), True, "40 of 40 requests failed (HTTP 429 40)"),
+        ((SOUND,), (failing(40, 25),), True, "25 of 40 requests failed"),
+        ((SOUND,), (failing(40, 1),), False, "1 of 40 requests failed"),
+        ((failing(40, 25),), (SOUND,), False, "A: 25 of 40 requests failed"),
+        ((SOUND, spread(20, concurrency=8)), (SOUND,), True, "has no such run"),
+        ((SOUND,), (SOUND, spread(20, concurrency=8)), False, None),
+        (
+            (SOUND,),
+            (WITHHELD,),
+            True,
+            "no per_request_tokens_per_s.p50, ttft_ms.p50, tpot_ms.p50, e2e_ms.p50: lat",
+        ),
+        ((WITHHELD,), (SOUND,), False, "A: no "),
+        ((SOUND,), (run([record(i, steps=None) for i in range(40)]),), True, "no accept_length.mean"),
+        ((failing(1, 0),), (failing(1, 0),), True, "no figure has an interval"),
+        ((spread(20, max_tokens=9),), (SOUND,), True, "not comparable"),
+        ((spread(20, dataset="mbpp"),), (SOUND,), True, "has a partner"),
+    ],
+)
+def test_what_cannot_be_judged_fails_a_gate_and_is_said_without_one(a, b, fails, words):
+    comparison = compare(run_file(*a), run_file(*b))
+    gated, free = judged(comparison, 1e9), judged(comparison, None)
+    assert bool(errors(gated)) is fails, gated
+    assert [f.summary for f in gated] == [f.summary for f in free]
+    assert words is None or any(words in f.summary for f in free), free
+    assert all(
+        f.severity is Severity.WARNING for f in free if f.id in {"bench.unjudged", "bench.missing_run"}
+    )
+
+
+def test_a_benchmark_that_measures_fewer_runs_than_the_earlier_one_is_not_failed_for_it():
+    comparison = compare(run_file(SOUND, spread(20, concurrency=8)), run_file(SOUND))
+    (told,) = judged(comparison, 1e9, whole=False)
+    assert told.severity is Severity.WARNING

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from dflashctl.core.bench_gates import client_findings, error_findings, gate_findings
 from dflashctl.core.bench_options import Gates
+from dflashctl.core.bench_record import RequestError
 from dflashctl.core.expectations import FigureVerdict, expectations
 from dflashctl.core.findings import Severity
 from dflashctl.core.profile import Expect, Figure, Sampling
@@ -74,8 +77,6 @@ def test_other_figures_find_their_measurement():
 
 def judged(value: float):
     measured = spread(20)
-    from dataclasses import replace
-
     return replace(measured, expectations=expectations(expect(value), measured.summary, measured.setting))
 
 
@@ -99,15 +100,113 @@ def test_a_floor_without_counts_fails_rather_than_passes():
     assert "no accept length was measured" in finding.summary
 
 
-def test_failed_requests_and_a_slow_client_are_told():
-    from dataclasses import replace
+def broken(count: int, *, error=None, status=200, detail=None, finish="stop"):
+    return [
+        replace(record(100 + i), error=error, status=status, error_detail=detail, finish_reason=finish)
+        for i in range(count)
+    ]
 
-    from dflashctl.bench import RequestError
 
-    bad = replace(record(1), error=RequestError.STATUS)
-    (some,) = error_findings((run([record(0), bad]),))
-    (all_,) = error_findings((run([bad]),))
-    assert (some.severity, all_.severity) == (Severity.WARNING, Severity.ERROR)
-    assert "status 1" in some.detail
+REFUSED = {"error": RequestError.STATUS, "status": 429, "detail": "HTTP 429: too many requests"}
+
+
+@pytest.mark.parametrize(
+    ("sound", "bad", "severity", "words"),
+    [
+        (20, {"count": 0}, None, ""),
+        (99, {"count": 1, **REFUSED}, Severity.WARNING, "1 of 100 requests failed: HTTP 429 1"),
+        (95, {"count": 5, **REFUSED}, Severity.WARNING, "5 of 100 requests failed"),
+        (94, {"count": 6, **REFUSED}, Severity.ERROR, "6 of 100 requests failed: HTTP 429 6"),
+        (9, {"count": 11, **REFUSED}, Severity.ERROR, "11 of 20 requests failed: HTTP 429 11"),
+        (0, {"count": 3, **REFUSED}, Severity.ERROR, "3 of 3 requests failed"),
+        (
+            22,
+            {"count": 38, "error": RequestError.CLOSED},
+            Severity.ERROR,
+            "38 of 60 requests failed: closed 38",
+        ),
+        (
+            0,
+            {"count": 4, "finish": "abort"},
+            Severity.ERROR,
+            "broke off 4 of 4 answers: finish reason abort 4",
+        ),
+        (59, {"count": 1, "finish": "abort"}, Severity.WARNING, "broke off 1 of 60 answers"),
+        (0, {"count": 4, "finish": "length"}, None, ""),
+        (0, {"count": 4, "finish": None}, None, ""),
+    ],
+)
+def test_failed_and_broken_off_requests(sound, bad, severity, words):
+    measured = run([*(record(i) for i in range(sound)), *broken(**bad)])
+    found = error_findings((measured,))
+    assert [f.severity for f in found] == ([] if severity is None else [severity])
+    assert all(words in f.summary for f in found), found
+    assert all("too many requests" in f.detail for f in found if bad.get("detail"))
+
+
+def test_a_slow_client_is_told():
     (slow,) = client_findings((replace(spread(20), withheld=("loop lag",)),))
     assert slow.severity is Severity.ERROR
+
+
+@pytest.mark.parametrize("published", [9.0, 6.0, 3.0])
+def test_an_accept_length_without_an_interval_is_not_judged(published):
+    measured = run([record(0)])
+    (found,) = expectations(expect(published), measured.summary, measured.setting)
+    assert found.verdict is FigureVerdict.UNJUDGED
+    assert "no interval" in found.note
+    assert found.deviation is not None
+    assert gate_findings((replace(measured, expectations=(found,)),), Gates()) == ()
+
+
+def talks(count: int, first: int, second: int):
+    """`count` conversations of two turns, 120 tokens each, with so many verify steps."""
+    return run(
+        [
+            replace(record(i, steps=steps + i % 3 - 1), id=f"gsm8k/{i}#{turn}")
+            for turn, steps in ((1, first), (2, second))
+            for i in range(count)
+        ],
+        prompts=count,
+        turns=2 * count,
+    )
+
+
+@pytest.mark.parametrize(
+    ("turns", "value", "verdict", "told"),
+    [
+        (1, 6.0, FigureVerdict.REPRODUCED, "over turns 1 to 1 alone"),
+        (1, 4.5, FigureVerdict.ABOVE, "over turns 1 to 1 alone"),
+        (None, 4.5, FigureVerdict.REPRODUCED, None),
+        (2, 4.5, FigureVerdict.REPRODUCED, None),
+    ],
+)
+def test_a_figure_of_first_turns_is_judged_by_those_turns(turns, value, verdict, told):
+    measured = talks(20, first=20, second=40)
+    figure = Figure(metric="accept_length", dataset="gsm8k", value=value, turns=turns)
+    published = Expect(sampling=AS_PUBLISHED, figures=(figure,))
+    (found,) = expectations(published, measured.summary, measured.setting, samples=measured.samples)
+    assert found.verdict is verdict, found
+    assert (told or "") in (found.note or "")
+    (blind,) = expectations(published, measured.summary, measured.setting)
+    assert blind.verdict is (FigureVerdict.UNLIKE if turns == 1 else verdict)
+
+
+def test_a_rate_of_first_turns_is_unlike_one_of_all():
+    measured = talks(20, first=20, second=40)
+    figure = Figure(metric="output_tokens_per_s", dataset="gsm8k", value=5.0, turns=1)
+    (found,) = expectations(
+        Expect(sampling=AS_PUBLISHED, figures=(figure,)),
+        measured.summary,
+        measured.setting,
+        samples=measured.samples,
+    )
+    assert found.verdict is FigureVerdict.UNLIKE
+    assert "all turns measured" in found.why
+
+
+def test_other_prompts_than_the_published_ones_are_not_judged():
+    measured = spread(20, prompts_unlike=("own prompts from mine.jsonl",))
+    (found,) = expectations(expect(9.0), measured.summary, measured.setting)
+    assert found.verdict is FigureVerdict.UNLIKE
+    assert found.why == "own prompts from mine.jsonl"

@@ -5,19 +5,29 @@ from __future__ import annotations
 import csv
 import io
 import json
+import subprocess
+import sys
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
 import pytest
 
 import dflashctl
+from dflashctl.commands.bench_report import bench_report
 from dflashctl.commands.bench_save import existing, read_document, save
+from dflashctl.commands.bench_verdict import refuse_file_clashes, report_of
+from dflashctl.commands.output_files import refuse_clashes
 from dflashctl.core.bench_export import to_bench_serving, to_csv
-from dflashctl.core.bench_options import parse_sweep
+from dflashctl.core.bench_options import BenchOptions, Gates, parse_sweep
+from dflashctl.core.bench_runs import Speedup
+from dflashctl.core.bench_samples import samples_of
 from dflashctl.core.errors import StateError, UsageProblem
 from dflashctl.core.report import to_json
 from dflashctl.core.run_view import read_run_file
-from tests.bench_report.made_runs import result, run_file, spread
+from dflashctl.env import Env
+from tests.bench_report.made_runs import ORIGIN, record, result, run, run_file, spread
 
 SCHEMA = json.loads((Path(dflashctl.__file__).parent / "schemas" / "bench-result.schema.json").read_text())
 CONTRACT = ("dataset", "block_size", "concurrency", "requests", "errors", "accept_length", "output_tokens_per_s",
@@ -119,3 +129,151 @@ def test_sweeps():
 def test_bad_sweeps_are_refused(word):
     with pytest.raises(UsageProblem):
         parse_sweep((word,))
+
+
+@pytest.mark.parametrize(
+    "array", ["completion_tokens", "verify_steps", "ttft_ms", "tpot_ms", "e2e_ms", "tokens_per_s"]
+)
+@pytest.mark.parametrize("change", [lambda values: values[:-1], lambda values: [*values, None]])
+def test_samples_of_unequal_length_are_damage_with_its_place(array, change):
+    document = to_json(result(spread(20), spread(24)))
+    samples = document["runs"][1]["samples"]
+    samples[array] = change(samples[array])
+    with pytest.raises(
+        UsageProblem, match=rf"x.json is damaged: runs\[1\]\.samples\.{array}: (39|41) values for 40"
+    ):
+        read_run_file(document, "x.json")
+
+
+def test_bench_serving_lines_know_no_concurrency_without_latencies():
+    measured = run([record(i) for i in range(8)])
+    hidden = replace(measured, samples=samples_of([record(i) for i in range(8)], latencies=False))
+    (line,) = to_bench_serving(run_file(hidden)).splitlines()
+    assert json.loads(line)["concurrency"] is None
+    (line,) = to_bench_serving(run_file(measured)).splitlines()
+    assert json.loads(line)["concurrency"] > 0
+
+
+def test_two_benchmarks_on_one_file_lose_no_run_of_each_other(tmp_path):
+    """Saves in turns, as two calls make them: each save brings all runs of its call so far."""
+    path = tmp_path / "runs.json"
+    mine, theirs = existing(path), existing(path)
+    save(path, result(spread(20)), mine)
+    save(path, result(spread(24), origin=OTHER), theirs)
+    save(path, result(spread(20), spread(30)), mine)
+    save(path, result(spread(24), spread(40), origin=OTHER), theirs)
+    final = result(replace(spread(20), speedup=Speedup(per_request=2.0, aggregate=2.0)), spread(30))
+    save(path, final, mine)
+    file = read_run_file(read_document(path), "runs.json")
+    found = {
+        (round(run.accept_length.mean, 1), file.provenance(run).driver, run.speedup is not None)
+        for run in file.runs
+    }
+    assert found == {
+        (6.0, "590.44", True), (4.0, "590.44", False), (5.0, "600", False), (3.0, "600", False),
+    }  # fmt: skip
+    assert (len(file.runs), len(file.sessions)) == (4, 2)
+    assert [p.name for p in tmp_path.iterdir()] == ["runs.json"]
+
+
+OTHER = replace(ORIGIN, driver="600")
+SAVER = """
+import sys
+from pathlib import Path
+from dflashctl.commands.bench_save import existing, save
+from tests.bench_report.made_runs import result, spread
+path = Path(sys.argv[1])
+kept = existing(path)
+for n in range(1, 6):
+    save(path, result(*(spread(20, seed=int(sys.argv[2]) + i) for i in range(n))), kept)
+"""
+
+
+def test_saves_at_the_same_time_lose_nothing(tmp_path):
+    path = tmp_path / "runs.json"
+    argv = [sys.executable, "-c", SAVER, str(path)]
+    root = Path(__file__).resolve().parent.parent.parent
+    both = [subprocess.Popen([*argv, str(start)], cwd=root) for start in (100, 200, 300)]
+    assert [process.wait(60) for process in both] == [0, 0, 0]
+    file = read_run_file(read_document(path), "runs.json")
+    assert sorted(run.setting.seed for run in file.runs) == [
+        start + i for start in (100, 200, 300) for i in range(5)
+    ]
+    assert len(file.sessions) == 3
+
+
+def test_a_file_that_became_something_else_meanwhile_is_left_alone(tmp_path):
+    path = tmp_path / "runs.json"
+    kept = existing(path)
+    path.write_text('{"mine": 1}')
+    with pytest.raises(UsageProblem, match="no result file"):
+        save(path, result(spread(20)), kept)
+    assert path.read_text() == '{"mine": 1}'
+
+
+def linked(folder: Path) -> None:
+    (folder / "a.json").write_text("{}")
+    (folder / "soft.json").symlink_to("a.json")
+    (folder / "hard.json").hardlink_to(folder / "a.json")
+    (folder / "new.json").symlink_to("later.json")
+
+
+@pytest.mark.parametrize(
+    ("outputs", "inputs", "refused"),
+    [
+        ({"-o": "r.json", "--csv": "r.csv"}, (), False),
+        ({"-o": "r.json", "--csv": "r.json"}, (), True),
+        ({"-o": "r.json", "--csv": "./x/../r.json"}, (), True),
+        ({"-o": "later.json", "--csv": "new.json"}, (), True),
+        ({"-o": "a.json", "--csv": "soft.json"}, (), True),
+        ({"-o": "a.json", "--csv": "hard.json"}, (), True),
+        ({"-o": "a.json", "--csv": None}, ("soft.json",), True),
+        ({"-o": "hard.json"}, ("a.json",), True),
+        ({"-o": "r.html"}, ("a.json", "soft.json"), False),
+        ({"-o": None}, (None, "a.json"), False),
+    ],
+)
+def test_no_output_destroys_an_input_or_another_output(tmp_path, outputs, inputs, refused):
+    linked(tmp_path)
+    env = Env(cwd=tmp_path, environ={"HOME": str(tmp_path)})
+    with pytest.raises(UsageProblem, match="would overwrite") if refused else nullcontext():
+        refuse_clashes(env, outputs, inputs)
+
+
+@pytest.mark.parametrize(
+    ("options", "refused"),
+    [
+        (BenchOptions(output="r.json", csv="r.json"), True),
+        (BenchOptions(output="r.json", jsonl="r.json"), True),
+        (BenchOptions(csv="x", jsonl="x"), True),
+        (BenchOptions(prompts="p.jsonl", jsonl="p.jsonl"), True),
+        (BenchOptions(prompts="p.jsonl", output="p.jsonl"), True),
+        (BenchOptions(csv="before.json", gates=Gates(against="before.json")), True),
+        (BenchOptions(output="before.json", gates=Gates(against="before.json")), False),
+    ],
+)
+def test_bench_refuses_files_that_it_would_destroy(tmp_path, options, refused):
+    env = Env(cwd=tmp_path, environ={"HOME": str(tmp_path)})
+    with pytest.raises(UsageProblem, match="would overwrite") if refused else nullcontext():
+        refuse_file_clashes(env, options, options.output or "new.json")
+
+
+@pytest.mark.parametrize(
+    "asked", [{"output": "a.json"}, {"output": "r.html", "png": "r.html"}, {"png": "x/../a.json"}]
+)
+def test_a_report_never_overwrites_what_it_reads(tmp_path, asked):
+    env = Env(cwd=tmp_path, environ={"HOME": str(tmp_path)})
+    save(tmp_path / "a.json", result(spread(20)))
+    before = (tmp_path / "a.json").read_bytes()
+    with pytest.raises(UsageProblem, match="would overwrite"):
+        bench_report(env, ("a.json",), **asked)
+    assert [(p.name, p.read_bytes()) for p in tmp_path.iterdir()] == [("a.json", before)]
+
+
+def test_exports_of_a_later_call(tmp_path):
+    env = Env(cwd=tmp_path, environ={"HOME": str(tmp_path)})
+    options = BenchOptions(csv="r.csv", jsonl="r.jsonl")
+    for _ in range(2):
+        report_of(env, options, result(spread(20)), tmp_path / "r.json", None)
+    assert len((tmp_path / "r.jsonl").read_text().splitlines()) == 2  # appended, as bench_serving does it
+    assert len((tmp_path / "r.csv").read_text().splitlines()) == 2  # one header, one run

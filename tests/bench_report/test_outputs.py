@@ -54,8 +54,3 @@ def test_a_file_that_is_there_stays_as_it_is(tmp_path):
     require_outputs([("--csv", tmp_path / "old.csv"), ("--output", tmp_path / "new" / "deep" / "x.json")])
     assert (tmp_path / "old.csv").read_text() == "old"
     assert os.listdir(tmp_path) == ["old.csv"]
-
-
-def test_two_outputs_are_two_files(tmp_path):
-    with pytest.raises(UsageProblem, match="--output and --csv name the same file"):
-        require_outputs([("--output", tmp_path / "x"), ("--csv", tmp_path / "a" / ".." / "x")])

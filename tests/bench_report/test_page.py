@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 import shutil
 import subprocess
@@ -10,10 +12,11 @@ from functools import cache
 
 import pytest
 
+from dflashctl.core.bench_export import to_csv
 from dflashctl.core.bench_runs import Speedup
 from dflashctl.report_html import html_report, png_report
 from dflashctl.report_html.series import accept_bars, against_concurrency, ecdfs, gpu_lines, histograms
-from tests.bench_report.made_runs import ORIGIN, run_file, spread
+from tests.bench_report.made_runs import ORIGIN, SETTING, run_file, spread
 
 pytest.importorskip("matplotlib")
 
@@ -86,6 +89,62 @@ def test_series():
     (gpu,) = gpu_lines(files, "power_w")
     assert gpu.points[0] == (0.0, 500.0)
     assert [x for x, _ in gpu.points] == sorted(x for x, _ in gpu.points)
+
+
+PATH = "memory.max_running_requests"
+OTHER = "scheduling.max_running_requests"
+
+
+@cache
+def swept():
+    """Two servers that differ in one profile path, each in two loads, with and without speculation."""
+    return run_file(
+        *(
+            spread(steps, concurrency=c, overrides=((PATH, value),), **changes)
+            for steps, value in ((20, "1"), (24, "8"))
+            for c in (1, 8)
+            for changes in ({}, {"speculation": False})
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        lambda files: against_concurrency(files, lambda run: run.output_tokens_per_s),
+        histograms,
+    ],
+)
+def test_servers_of_a_swept_path_are_lines_of_their_own(lines):
+    names = [line.name for line in lines((swept(),))]
+    for value in "18":
+        assert f"gsm8k, block 8, max_running_requests {value}" in names
+    assert len(names) == len(set(names))
+
+
+def test_servers_of_a_swept_path_are_told_apart_wherever_they_stand():
+    assert {bar.series for bar in accept_bars((swept(),))} == {
+        f"block 8, max_running_requests {value}" for value in "18"
+    }
+    page = html_report((swept(),), "t", "now")
+    assert "<td class='left'>block 8, max_running_requests 1</td>" in page
+    assert "<td class='left'>no speculation, max_running_requests 8</td>" in page
+    rows = list(csv.DictReader(io.StringIO(to_csv(swept()))))
+    assert [row["overrides"] for row in rows] == [f"{PATH}=1"] * 4 + [f"{PATH}=8"] * 4
+    labels = [run.label for run in swept().runs]
+    assert len(labels) == len(set(labels))
+
+
+def test_paths_with_the_same_last_word_are_named_in_full():
+    setting = replace(SETTING, overrides=((PATH, "1"), (OTHER, "1"), ("memory.page_size", "64")))
+    assert setting.settings == (f"{PATH} 1", f"{OTHER} 1", "page_size 64")
+
+
+def test_a_load_that_was_measured_again_is_another_line():
+    file = run_file(*(spread(steps, concurrency=c) for steps in (20, 24) for c in (1, 8)))
+    lines = against_concurrency((file,), lambda run: run.accept_length.mean)
+    assert [line.name for line in lines] == ["gsm8k, block 8", "gsm8k, block 8, pass 2"]
+    assert [round(line.points[0][1]) for line in lines] == [6, 5]
 
 
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="chromium is not installed")

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import csv
 import io
 from dataclasses import replace
 
+import pytest
+
+from dflashctl.bench import summarise
+from dflashctl.commands.bench_verdict import report_of
 from dflashctl.core.bench_compare import compare
+from dflashctl.core.bench_options import BenchOptions
+from dflashctl.core.bench_record import RequestError
 from dflashctl.core.bench_runs import Speedup
+from dflashctl.core.errors import ExitCode
 from dflashctl.core.expectations import expectations
+from dflashctl.core.goodput import Slo
 from dflashctl.core.profile import Expect, Figure, Sampling
-from dflashctl.core.report import Report
+from dflashctl.core.report import Outcome, Report, to_json
+from dflashctl.env import Env
 from dflashctl.ui.text import show
-from tests.bench_report.made_runs import result, run_file, spread
+from tests.bench_report.made_runs import record, result, run_file, spread
 
 EXPECT = Expect(
     sampling=Sampling(temperature=0.0, max_tokens=4096, thinking=True),
@@ -20,6 +30,11 @@ EXPECT = Expect(
         Figure(metric="output_tokens_per_s", dataset="gsm8k", value=500.0),
     ),
 )
+
+
+@pytest.fixture
+def env(tmp_path):
+    return Env(cwd=tmp_path, environ={"HOME": str(tmp_path)})
 
 
 def seen(command: str, data: object) -> str:
@@ -58,3 +73,71 @@ def test_a_comparison_shows_interval_and_verdict():
     assert row.split()[-1] == "worse"
     assert "-16." in row
     assert "the same prompts drawn" in text
+
+
+SLO = Slo(ttft_ms=150.0, tpot_ms=20.0)
+
+
+def told_of(records, slo=None):
+    return replace(spread(20), summary=replace(summarise(records, None, slo=slo), dataset="gsm8k"))
+
+
+REMARKS = [
+    (told_of([record(i, ttft_s=0.1 if i < 30 else 0.2) for i in range(40)], SLO),
+     "goodput: 30 of 40 requests (75.0%) kept TTFT 150 ms, TPOT 20 ms", ("goodput_good", "30")),
+    (told_of([replace(record(i), finish_reason="length" if i < 3 else "stop") for i in range(40)]),
+     "answers ended with stop 37, length 3", ("finish_reasons", "stop 37, length 3")),
+    (told_of([replace(record(i), finish_reason="abort") for i in range(4)]),
+     "abort 4", ("finish_reasons", "abort 4")),
+    (told_of([replace(record(i), completion_tokens=None) for i in range(4)]),
+     "4 answers have no token count", ("doubts", "no_token_count 4")),
+    (told_of([replace(record(i), error=RequestError.STATUS, status=503) for i in range(4)]),
+     "HTTP 503 4", ("errors_told", "HTTP 503 4")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("measured", "words", "cell"), REMARKS)
+def test_what_a_run_says_of_its_answers_stands_in_every_output(env, measured, words, cell):
+    report = report_of(env, BenchOptions(csv="r.csv"), result(measured), env.cwd / "r.json", None)
+    out = io.StringIO()
+    show(report, out=out, err=out)
+    assert words in " ".join(out.getvalue().split())
+    (row,) = csv.DictReader(io.StringIO((env.cwd / "r.csv").read_text()))
+    assert row[cell[0]] == cell[1]
+    if measured.samples:
+        pytest.importorskip("matplotlib")
+        from dflashctl.report_html import html_report
+
+        assert words in html_report((run_file(measured),), "t", "now")
+
+
+@pytest.mark.parametrize(
+    ("failed", "outcome", "code"),
+    [
+        (0, Outcome.OK, ExitCode.OK),
+        (1, Outcome.PARTIAL, ExitCode.OK),
+        (25, Outcome.FAILED, ExitCode.CHECK_FAILED),
+    ],
+)
+def test_failed_requests_decide_the_outcome(env, failed, outcome, code):
+    bad = [replace(record(i), error=RequestError.CLOSED) for i in range(failed)]
+    measured = told_of([*bad, *(record(i) for i in range(failed, 40))])
+    report = report_of(env, BenchOptions(), result(measured), env.cwd / "r.json", None)
+    assert (report.outcome, report.exit_code) == (outcome, code)
+
+
+def test_an_earlier_result_is_shown_and_stored_beside_the_new_one(env):
+    before = run_file(spread(24), name="before.json")
+    report = report_of(env, BenchOptions(), result(spread(20)), env.cwd / "r.json", before)
+    assert report.exit_code is ExitCode.OK
+    text = seen("bench", report.data)
+    assert "A: before.json" in text
+    assert "accept_length.mean" in text
+    assert to_json(report.data)["comparison"]["pairs"][0]["changes"]
+
+
+def test_rows_of_a_swept_path_are_told_apart():
+    runs = [spread(20, overrides=(("memory.max_running_requests", value),)) for value in "18"]
+    text = seen("bench", result(*runs))
+    for value in "18":
+        assert f"c1, max_running_requests {value}" in text

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
+from dflashctl.core.bench_remarks import notes
 from dflashctl.core.bench_runs import BenchResult, BenchRun
 from dflashctl.core.expectations import ACCEPT_LENGTH, Expectation, FigureVerdict
 from dflashctl.core.latency import DEFINITIONS
+from dflashctl.ui.views.bench_compare import compared
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -24,6 +26,7 @@ _STYLES = {
     FigureVerdict.BELOW: "error",
     FigureVerdict.UNLIKE: "warning",
     FigureVerdict.UNMEASURED: "warning",
+    FigureVerdict.UNJUDGED: "warning",
 }
 _COLUMNS = (
     "DATA SET",
@@ -47,7 +50,9 @@ def render(report: Report) -> list[RenderableType]:
     lines: list[RenderableType] = [_heading(result), _table(result.runs)]
     lines += [line for run in result.runs for line in _figures(run)]
     lines += [line for run in result.runs for line in _buckets(run)]
+    lines += [Text(f"{run.setting.label}: {note}") for run in result.runs for note in notes(run.summary)]
     lines.append(Text(_legend(), style="detail"))
+    lines += compared(result.comparison) if result.comparison else []
     lines.append(Text(f"written to {', '.join((str(result.path), *result.written))}"))
     return lines
 
@@ -79,7 +84,7 @@ def _row(run: BenchRun) -> tuple[Text | str, ...]:
     return (
         Text(setting.dataset, style="key"),
         "none" if setting.speculation is False else str(setting.block_size or "?"),
-        load,
+        ", ".join((load, *setting.settings)),
         str(summary.requests - summary.errors) + (f" of {summary.requests}" if summary.errors else ""),
         _accept(summary),
         _published(run),
@@ -140,6 +145,8 @@ def _figures(run: BenchRun) -> list[RenderableType]:
             )
         if item.why:
             lines.append(Text(f"{run.setting.label}: not as published: {item.why}", style="warning"))
+        if item.note:
+            lines.append(Text(f"{run.setting.label}: {item.metric}: {item.note}"))
     return lines
 
 

@@ -20,8 +20,11 @@ _NOTES_SHOWN = 12
 
 def render(report: Report) -> list[RenderableType]:
     comparison = report.data
-    if not isinstance(comparison, Comparison):
-        return []
+    return compared(comparison) if isinstance(comparison, Comparison) else []
+
+
+def compared(comparison: Comparison) -> list[RenderableType]:
+    """Both files' names, then a table a pair."""
     lines: list[RenderableType] = [Text(f"A: {comparison.a}\nB: {comparison.b}", style="heading")]
     for pair in comparison.pairs:
         lines += _pair(pair)
