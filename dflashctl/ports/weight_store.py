@@ -55,7 +55,10 @@ class WeightStore(Protocol):
         """A pool of as many workers as this process may use cores; what it proves is remembered."""
 
     def set_aside(self, folder: Path, report: FileReport) -> Path | None:
-        """Move a bad file (its blob in a cache) out of the way and return its new place; None when it is gone."""
+        """Move a bad file (its blob in a cache) out of the way and return its new place; None when it is gone.
+
+        A link that leads out of the repository is moved itself; what it points to is never touched.
+        """
 
     def room(self, path: Path) -> DiskRoom:
         """What is left on the filesystem that holds `path` or its nearest existing parent."""
