@@ -128,6 +128,17 @@ def refuse_bad(models: tuple[ModelPlan, ...], profile: str, lock: Path | None) -
     )
 
 
+def refuse_missing(models: tuple[ModelPlan, ...], profile: str) -> None:
+    """CheckFailed that names what is not there, for a call that fetches nothing."""
+    missing = [f"{m.folder}/{f.path}" for m in models for f in m.wanted]
+    if missing:
+        raise CheckFailed(
+            f"{len(missing)} {'file is' if len(missing) == 1 else 'files are'} missing: {missing[0]}",
+            hint=f"dflashctl fetch {profile}",
+            detail="\n".join(missing[:20]),
+        )
+
+
 def _by_hand(bad: list[tuple[ModelPlan, FileReport]], lock: Path | None, profile: str) -> str:
     """Only its owner knows whether a local folder was changed on purpose."""
     advice = "put the recorded files back: a local folder is never written to"

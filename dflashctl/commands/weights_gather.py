@@ -52,7 +52,7 @@ def gather(env: Env, loaded: LoadedProfile, wishes: Wishes) -> Gathered:
         entry = _fitting(loaded, role, ref, found, wishes)
         source = find_source(env, loaded, role, ref, entry, wishes)
         model, config, more = _model(env, source, wishes)
-        _agree_to_code(role, model, _entry(lock, role), wishes, loaded.file.word)
+        _agree_to_code(role, model, entry or (lock.own(role) if lock else None), wishes, loaded.words)
         models.append(model)
         configs.append(config)
         findings += more
@@ -83,15 +83,9 @@ def expected_folder(env: Env, loaded: LoadedProfile, role: str, ref: ModelRef) -
     commit = ref.revision if is_commit(ref.revision) else None
     if commit is None:
         found = env.weight_store.find_lock(loaded.file.path, shipped=loaded.file.origin == "shipped")
-        entry = _entry(found[1], role) if found else None
-        commit = entry.commit if entry is not None and difference(ref, entry) is None else None
+        entry = found[1].fitting(role, ref) if found else None
+        commit = entry.commit if entry is not None else None
     return env.hub.snapshot(ref.repo or "", commit) if commit else None
-
-
-def _entry(lock: Lock | None, role: str) -> LockedModel | None:
-    if lock is None:
-        return None
-    return lock.target if role == "target" else lock.draft
 
 
 def _fitting(
@@ -101,17 +95,16 @@ def _fitting(
     found: tuple[Path, Lock] | None,
     wishes: Wishes,
 ) -> LockedModel | None:
-    entry = _entry(found[1], role) if found else None
-    if entry is None or found is None:
+    path, lock = found or (None, None)
+    if lock is None:
         return None
-    problem = difference(ref, entry)
-    if problem is None:
-        return entry
-    if wishes.renew:
-        return None
+    fitting, own = lock.fitting(role, ref), lock.own(role)
+    if fitting is not None or own is None or wishes.renew:
+        return fitting
     raise Permanent(
-        f"the lock {str(found[0])!r} does not fit the profile: {problem}",
-        hint=f"dflashctl fetch {loaded.file.word}",
+        f"the lock {str(path)!r} does not fit {'these options' if loaded.overrides(role) else 'the profile'}: "
+        f"{difference(ref, own)}",
+        hint=f"dflashctl fetch {loaded.words}",
     )
 
 
@@ -177,7 +170,7 @@ def _unknown_until_now(source: Source) -> list[Finding]:
             id="weights.first_record",
             severity=Severity.NOTE,
             summary=f"the files of {source.ref.label} are recorded as they are: there is nothing to compare them with",
-            detail="from now on the lock holds them to this content",
+            detail="the lock that a fetch writes holds them to this content",
         )
     ]
 

@@ -367,6 +367,33 @@ def test_a_lock_stands_for_the_profile_it_was_made_from(change, word):
     assert found is None if word is None else word in found
 
 
+A, B, C = "a" * 40, "b" * 40, "c" * 40
+
+
+@pytest.mark.parametrize(
+    ("steps", "own", "others"),
+    [
+        ([(A, True)], A, []),
+        ([(A, True), (C, False)], A, [C]),
+        ([(C, False), (A, True)], A, [C]),
+        ([(C, False)], None, [C]),
+        ([(A, True), (A, False)], A, []),
+        ([(A, True), (C, False), (C, True)], C, []),
+        ([(A, True), (C, False), (C, False)], A, [C]),
+        ([(A, True), (B, True)], B, []),
+    ],
+)
+def test_what_options_ask_for_stands_beside_what_the_profile_names(steps, own, others):
+    lock = Lock(profile="p")
+    for commit, by_profile in steps:
+        ref = ModelRef(repo="a/b", revision=commit)
+        lock = lock.with_entry("target", ref, locked(ref, commit, ()), own=by_profile)
+        assert lock.fitting("target", ref) is not None
+    assert (lock.target.commit if lock.target else None) == own
+    assert [e.commit for e in lock.others] == others
+    assert parse(dump(lock), where="here") == lock
+
+
 def test_changed_code_is_named():
     _, old = lock_of(trust_remote_code=True)
     assert code_changes(old, old.code) == ()
