@@ -126,3 +126,44 @@ def test_verify_writes_neither_lock_nor_weights(kit, there):
     assert report.errors[0].hint == "dflashctl fetch pair"
     assert kit.cache.exists() is (there != "nothing")
     assert not (kit.snapshot() / "tokenizer.json").exists()
+
+
+SHARD = "model-00001-of-00003.safetensors"
+INDEX = "model.safetensors.index.json"
+
+
+def drop(kit, *paths, role="target"):
+    """Gone from the lock and from the disk, as after a bad merge and a clean-up."""
+    lock = json.loads(kit.lock.read_text())
+    lock[role]["files"] = [f for f in lock[role]["files"] if f["path"] not in paths]
+    kit.lock.write_text(json.dumps(lock))
+    for path in paths if role == "target" else ():
+        (kit.snapshot() / path).unlink()
+
+
+@pytest.mark.parametrize(
+    ("role", "paths", "words"),
+    [
+        ("target", [SHARD], [SHARD, "lacks 1 "]),
+        ("target", [SHARD, INDEX], [SHARD, "lacks 1 "]),
+        ("target", [f"model-0000{n}-of-00003.safetensors" for n in (1, 2, 3)], [SHARD, "lacks 3 "]),
+        ("draft", ["model.safetensors"], ["no weights"]),
+    ],
+)
+@pytest.mark.parametrize(
+    "options", [{}, {"verify": True}, {"plan": True}, {"offline": True}, {"repair": True}], ids=str
+)
+def test_a_shard_that_lock_and_disk_both_lack_is_missed(kit, role, paths, words, options):
+    run(kit)
+    drop(kit, *paths, role=role)
+    report = run(kit, **options)
+    assert report.exit_code is ExitCode.PERMANENT
+    assert [w for w in words if w not in report.errors[0].message] == []
+    kit.lock.unlink()
+    assert run(kit).exit_code is ExitCode.OK
+
+
+def test_a_shard_that_the_profile_ignores_is_not_missed(kit):
+    kit.write_profile(target={"repo": TARGET, "revision": TARGET_COMMIT, "ignore_patterns": ["model-00001*"]})
+    assert run(kit).exit_code is ExitCode.OK
+    assert run(kit, verify=True).exit_code is ExitCode.OK

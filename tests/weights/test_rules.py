@@ -18,7 +18,7 @@ from dflashctl.core.profile import Engine, EngineName, Memory, ModelRef, Profile
 from dflashctl.core.proof import judged_bytes
 from dflashctl.core.retry import Attempt, asked_wait_s, wait_before_next_s
 from dflashctl.core.safetensors_header import header_bytes, problem_of_header
-from dflashctl.core.selection import choose, missing_shards
+from dflashctl.core.selection import choose, lacking_shards
 from dflashctl.core.stall import Growth, excused, grown, stalled_s
 from dflashctl.core.weights_lock import Lock, code_changes, difference, dump, is_safe_path, locked, parse
 from tests.weights.hub_kit import DRAFT_CONFIG, TARGET_CONFIG
@@ -77,8 +77,22 @@ def test_serving_gets_what_it_needs_and_no_duplicates(listed, ref, indexed, expe
     assert {path for path, _ in selection.left_out} == set(listed) - expected
 
 
-def test_missing_shards_are_those_that_the_index_names():
-    assert missing_shards(files("a", "b"), ["a", "b", "c"]) == ("c",)
+@pytest.mark.parametrize(
+    ("listed", "ignored", "indexed", "expected"),
+    [
+        (["a", "b"], (), ["a", "b", "c"], ("c",)),
+        (["a", "b"], ("c*",), ["a", "b", "c"], ()),
+        (["m-1-of-3.safetensors"], (), None, ("m-2-of-3.safetensors", "m-3-of-3.safetensors")),
+        (["x/m-00002-of-00002.safetensors"], (), None, ("x/m-00001-of-00002.safetensors",)),
+        (["m-1-of-2.safetensors"], (), ["m-1-of-2.safetensors"], ()),  # the index knows better
+        (["m-1-of-2.safetensors"], ("*-2-of-*",), None, ()),
+        (["m-1-of-999999999.safetensors"], (), None, ()),  # no count of shards
+        (["model.safetensors"], (), None, ()),
+    ],
+)
+def test_lacking_shards_are_those_that_the_index_names_or_the_names_count(listed, ignored, indexed, expected):
+    ref = ModelRef(repo="a/b", ignore_patterns=ignored)
+    assert lacking_shards(files(*listed), ref, indexed) == expected
 
 
 @pytest.mark.parametrize(
