@@ -50,7 +50,7 @@ def ensure_weights(
             models = fetched(env, loaded, gathered, models, Errand(wishes=wishes, tally=Tally()))
         elif not skip:
             models = prove(env, models, Tally())
-        refuse_bad(models, loaded.words, gathered.lock_path)
+        refuse_bad(env, models, loaded.words, gathered.lock_path)
         if not skip:
             write_lock(env, loaded, gathered, models)
     finally:
@@ -141,7 +141,7 @@ def fetched(
     env: Env, loaded: LoadedProfile, gathered: Gathered, models: tuple[ModelPlan, ...], errand: Errand
 ) -> tuple[ModelPlan, ...]:
     """The models with all that was missing, after every reason not to begin was asked for."""
-    refuse_bad(models, loaded.words, gathered.lock_path)
+    refuse_bad(env, models, loaded.words, gathered.lock_path)
     if errand.wishes.offline or env.hub.access(errand.wishes.rules).offline:
         missing_offline(models)
     refuse(gathered, roomy_plan(env, replace(gathered, models=models)))

@@ -11,6 +11,7 @@ from dflashctl.commands.weights_bring import (
     prove,
     refuse_bad,
     refuse_missing,
+    refuse_wrong_lock,
     set_aside_bad,
 )
 from dflashctl.commands.weights_gather import Gathered, gather
@@ -76,7 +77,7 @@ def _carried_out(
         if options.verify or options.repair:
             models = prove(env, models, tally, everything=True)
         if options.verify and not options.repair:
-            refuse_bad(models, loaded.words, gathered.lock_path)
+            refuse_bad(env, models, loaded.words, gathered.lock_path)
             refuse_missing(models, loaded.words)
             lock = gathered.lock_path
         else:
@@ -88,6 +89,7 @@ def _carried_out(
                 options,
                 Errand(wishes=wishes, tally=tally, files=options.files),
             )
+            refuse_bad(env, models, loaded.words, gathered.lock_path)
             lock = write_lock(env, loaded, gathered, models)
     except DflashError as error:
         data = _data(loaded, gathered, models, tally, None, plan=plan)
@@ -118,12 +120,12 @@ def _brought(
 ) -> tuple[ModelPlan, ...]:
     """The models whole and proven; what is bad is replaced only to repair."""
     if options.repair:
+        refuse_wrong_lock(env, models, loaded.words, gathered.lock_path)
         models = set_aside_bad(env, models, errand.tally)
     if any(m.wanted for m in models):
         models = fetched(env, loaded, gathered, models, errand)
     else:
         models = prove(env, models, errand.tally)
-    refuse_bad(models, loaded.words, gathered.lock_path)
     return models
 
 

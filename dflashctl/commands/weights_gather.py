@@ -136,6 +136,7 @@ def _model(env: Env, source: Source, wishes: Wishes) -> tuple[ModelPlan, ModelCo
         code=_hashed_code(env, source, chosen, wishes),
         source=source.kind,
         writable=source.kind == "hub",
+        locked=source.entry is not None,
     )
     return model, config, findings + _unknown_until_now(source)
 

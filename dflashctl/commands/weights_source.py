@@ -129,12 +129,29 @@ def _read_from_hub(env: Env, source: Source, expected: ModelFile, wishes: Wishes
         )
     content = env.hub.read(repo, commit, expected.path, wishes.rules, _teller(env))
     verdict = judged_bytes(expected, content)
+    if (
+        not verdict.usable
+        and source.entry is not None
+        and _is_listed(env, source, expected.path, content, wishes)
+    ):
+        raise CheckFailed(
+            f"the lock is wrong, or the Hub: {expected.path} of {repo!r} is as the Hub lists it, but not as the lock says",
+            hint="put the lock back as it was; if the Hub is right, remove the lock and fetch again",
+            detail=verdict.detail,
+        )
     if not verdict.usable:
         raise Unavailable(
             f"the Hub gives something else for {expected.path} of {repo!r}: {verdict.detail}",
             hint="check HF_ENDPOINT, the proxy, and whether that network wants a login",
         )
     return content
+
+
+def _is_listed(env: Env, source: Source, path: str, content: bytes, wishes: Wishes) -> bool:
+    """Whether the Hub's own listing of that commit agrees with what it gave."""
+    listing = env.hub.listing(source.ref.repo or "", source.listing.commit, wishes.rules, _teller(env))
+    listed = next((f for f in listing.files if f.path == path), None)
+    return listed is not None and judged_bytes(listed, content).usable
 
 
 def _teller(env: Env) -> Callable[[TransferEvent], None]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import json
 import os
 from pathlib import Path
@@ -23,6 +24,7 @@ PARTIAL = ".incomplete"
 LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 _SHA256_LENGTH = 64
 _SHA1_LENGTH = 40
+_BLOCK_BYTES = 1024 * 1024
 
 
 def cache_folder(environ: Mapping[str, str]) -> Path:
@@ -115,6 +117,24 @@ def unheld(cache: Path, repo: str, blob: str) -> Iterator[bool]:
             yield True
     finally:
         os.close(descriptor)
+
+
+def has_its_name(link: Path) -> bool:
+    """Whether a cached file has the hash that its blob is named after: SHA-256 for big files, git's SHA-1 for small."""
+    name = os.path.basename(os.path.realpath(link))
+    if not link.is_symlink() or len(name) not in {_SHA256_LENGTH, _SHA1_LENGTH}:
+        return False
+    try:
+        with link.open("rb") as stream:
+            digest = hashlib.sha256()
+            if len(name) == _SHA1_LENGTH:
+                size = os.fstat(stream.fileno()).st_size
+                digest = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
+            while block := stream.read(_BLOCK_BYTES):
+                digest.update(block)
+            return digest.hexdigest() == name
+    except OSError:
+        return False
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:

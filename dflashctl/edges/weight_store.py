@@ -18,7 +18,7 @@ from dflashctl.core.weights import DiskRoom
 from dflashctl.core.weights_lock import Lock, dump, parse
 from dflashctl.edges.file_look import look_at, safetensors_header
 from dflashctl.edges.hashing import PoolHasher
-from dflashctl.edges.hub_cache import LOCK_FLAGS
+from dflashctl.edges.hub_cache import LOCK_FLAGS, has_its_name
 from dflashctl.edges.places import state_folder
 from dflashctl.edges.proven_files import ProvenFiles, write_whole
 from dflashctl.edges.set_aside import set_aside
@@ -74,6 +74,9 @@ class FileWeightStore:
 
     def set_aside(self, folder: Path, report: FileReport) -> Path | None:
         return set_aside(folder, report.file.path)
+
+    def is_as_fetched(self, folder: Path, report: FileReport) -> bool:
+        return has_its_name(folder / report.file.path)
 
     def room(self, path: Path) -> DiskRoom:
         there = path if path.exists() else next(p for p in path.absolute().parents if p.exists())
