@@ -153,7 +153,7 @@ def pair(target=None, draft=None, **profile):
         (pair(draft={"mask_token_id": 2}), "error", ["mask token 2 is also eos_token_id"]),
         (pair(draft={"mask_token_id": 0}), "error", ["mask token 0 is also pad_token_id"]),
         (pair(target={"eos_token_id": [7, 3]}), "error", ["also eos_token_id", "a/t"]),
-        (pair(speculative=Speculative(block_size=17)), "error", ["17", "16", "--block-size 16"]),
+        (pair(speculative=Speculative(block_size=17)), "warning", ["17", "16", "--block-size 16"]),
         (pair(speculative=Speculative(draft_window_size=8)), "error", ["window of 8", "block of 16"]),
         (
             pair(draft={"sliding_window": 64}, speculative=Speculative(draft_window_size=128)),
@@ -171,8 +171,16 @@ def pair(target=None, draft=None, **profile):
         ),
         (
             pair(target={"max_position_embeddings": 8192}),
+            "error",
+            ["8192", "config.json of a/t", "--set memory.context_length=4096"],
+        ),
+        (
+            pair(
+                target={"max_position_embeddings": 8192},
+                environment={"SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN": "Yes"},
+            ),
             "warning",
-            ["8192", "max_position_embeddings of a/t"],
+            ["8192", "4096"],
         ),
         (pair(target={"auto_map": {"AutoConfig": "c.C"}}), "warning", ["trust_remote_code is off", "c.C"]),
     ],
@@ -237,9 +245,52 @@ def test_a_multimodal_config_keeps_its_numbers_one_level_down():
         61,
         163840,
     )
-    assert config.context_tokens == 262144
+    assert config.facts.context_tokens == 131072
     assert config.special_ids == (("eos_token_id", 163585), ("eos_token_id", 163586))
     assert config.code == ("configuration_kimi.KimiConfig",)
+
+
+# What get_context_length of SGLang 0.5.23 answered for a Qwen3Config of transformers 5.19 with these values.
+LINEAR, YARN = {"type": "linear", "factor": 4.0}, {"rope_type": "yarn", "factor": 4.0}
+
+
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        ({"max_position_embeddings": 40960}, 40960),
+        ({"max_position_embeddings": 40960, "rope_scaling": None}, 40960),
+        ({"max_position_embeddings": 40960, "rope_scaling": LINEAR}, 163840),
+        ({"max_position_embeddings": 40960, "rope_parameters": LINEAR}, 163840),
+        ({"max_position_embeddings": 40960, "rope_scaling": {"rope_type": "dynamic", "factor": 2.0}}, 81920),
+        ({"max_position_embeddings": 40960, "rope_scaling": {"rope_type": "mrope", "factor": 3}}, 122880),
+        ({"max_position_embeddings": 40960, "rope_scaling": {"rope_type": "mrope"}}, 40960),
+        ({"max_position_embeddings": 40960, "rope_scaling": YARN}, 40960),
+        (
+            {
+                "max_position_embeddings": 40960,
+                "rope_scaling": {**YARN, "original_max_position_embeddings": 40960},
+            },
+            40960,
+        ),
+        (
+            {
+                "max_position_embeddings": 40960,
+                "rope_scaling": {**LINEAR, "original_max_position_embeddings": 4096},
+            },
+            40960,
+        ),
+        ({"max_position_embeddings": 8192, "rope_scaling": {"rope_type": "llama3", "factor": 8.0}}, 8192),
+        ({"max_position_embeddings": 40960, "rope_parameters": {"full_attention": LINEAR}}, 40960),
+        ({"max_position_embeddings": 40960, "rope_parameters": {"rope_type": "default"}}, 40960),
+        ({"seq_length": 100, "max_position_embeddings": 40960}, 100),
+        ({"model_max_length": 100, "max_position_embeddings": 40960}, 100),
+        ({"max_position_embeddings": 40960, "rope_scaling": {"type": "linear", "factor": None}}, 40960),
+        ({}, None),  # the class's own default, which config.json does not say
+    ],
+)
+def test_a_models_context_is_derived_as_sglang_derives_it(config, expected):
+    for data in (config, {"text_config": config}):
+        assert parse_config(data).facts.context_tokens == expected
 
 
 @pytest.mark.parametrize("text", [b"<!DOCTYPE html><html></html>", b"", b"[]", b"\xff\xfe"])
