@@ -5,13 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
+import stat
 from pathlib import Path
 
 import jsonschema
 import pytest
 
 import dflashctl
-from dflashctl.commands.bench_save import existing, read_document, save
+from dflashctl.commands.bench_save import existing, read_document, save, write_text
 from dflashctl.core.bench_export import to_bench_serving, to_csv
 from dflashctl.core.bench_options import parse_sweep
 from dflashctl.core.errors import StateError, UsageProblem
@@ -119,3 +121,17 @@ def test_sweeps():
 def test_bad_sweeps_are_refused(word):
     with pytest.raises(UsageProblem):
         parse_sweep((word,))
+
+
+@pytest.mark.parametrize("through_link", [False, True])
+def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path, through_link):
+    """As root, replacing /dev/null would take it away from the whole machine."""
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    reader = os.open(pipe, os.O_RDWR | os.O_NONBLOCK)
+    write_text(link if through_link else pipe, "hello")
+    assert os.read(reader, 100) == b"hello"
+    os.close(reader)
+    assert stat.S_ISFIFO(pipe.lstat().st_mode)
+    assert link.is_symlink()
