@@ -151,10 +151,16 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Replace the file as a whole; StateError when it cannot be written."""
+    """Replace the file as a whole; StateError when it cannot be written.
+
+    A device or pipe is written to: replacing it would take it away from everybody.
+    """
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists() and not path.is_file():
+            path.write_bytes(data)
+            return
         part.write_bytes(data)
         part.replace(path)
     except OSError as error:

@@ -19,7 +19,6 @@ from dflashctl.core.profile import EngineName
 from dflashctl.core.profile_rules import MAX_PORT
 from dflashctl.core.running import RunningServer, without_server
 from dflashctl.core.serving import Serving, serving
-from dflashctl.core.weights_lock import difference
 from dflashctl.engines import ENGINES
 
 if TYPE_CHECKING:
@@ -169,11 +168,8 @@ def _models(env: Env, loaded: LoadedProfile) -> list[_Model]:
     lock = found[1] if found else None
     models = []
     for role, ref in roles(loaded):
-        entry = (lock.target if role == "target" else lock.draft) if lock else None
-        fits = entry is not None and difference(ref, entry) is None
-        locked = (
-            sum(f.size_bytes for f in entry.files if f.path.endswith(_WEIGHTS)) if entry and fits else None
-        )
+        entry = lock.fitting(role, ref) if lock else None
+        locked = sum(f.size_bytes for f in entry.files if f.path.endswith(_WEIGHTS)) if entry else None
         models.append(_model(env, loaded, role, ref, locked))
     return models
 

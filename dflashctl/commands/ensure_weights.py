@@ -13,7 +13,7 @@ from dflashctl.core.findings import errors
 from dflashctl.core.model_config import parse_config_text
 from dflashctl.core.model_files import CONFIG, FileStatus, ModelFile
 from dflashctl.core.weights import LocalModel, ModelPlan, Weights, WeightsPlan, plan_findings
-from dflashctl.core.weights_lock import Lock, LockedModel, locked
+from dflashctl.core.weights_lock import Lock, locked
 from dflashctl.ports.hub import TokenRules
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def ensure_weights(
             models = fetched(env, loaded, gathered, models, Errand(wishes=wishes, tally=Tally()))
         elif not skip:
             models = prove(env, models, Tally())
-        refuse_bad(models, loaded.file.word, gathered.lock_path)
+        refuse_bad(env, models, loaded.words, gathered.lock_path)
         if not skip:
             write_lock(env, loaded, gathered, models)
     finally:
@@ -128,13 +128,10 @@ def write_lock(
     """Write the lock when it would say something new; models inside the package need none."""
     if all(m.source == "builtin" for m in models):
         return None
-    entries = [
-        locked(ref, m.commit, _proven_files(m)) for (_, ref), m in zip(roles(loaded), models, strict=True)
-    ]
-    draft: LockedModel | None = entries[1] if len(entries) > 1 else None
-    if draft is None and gathered.lock is not None:
-        draft = gathered.lock.draft
-    lock = Lock(profile=loaded.profile.name, target=entries[0], draft=draft)
+    lock = replace(gathered.lock or Lock(profile=loaded.profile.name), profile=loaded.profile.name)
+    for (role, ref), m in zip(roles(loaded), models, strict=True):
+        entry = locked(ref, m.commit, _proven_files(m))
+        lock = lock.with_entry(role, ref, entry, own=not loaded.overrides(role))
     if lock == gathered.lock and gathered.lock_path is not None:
         return gathered.lock_path
     return env.weight_store.write_lock(loaded.file.path, lock, shipped=loaded.file.origin == "shipped")
@@ -144,7 +141,7 @@ def fetched(
     env: Env, loaded: LoadedProfile, gathered: Gathered, models: tuple[ModelPlan, ...], errand: Errand
 ) -> tuple[ModelPlan, ...]:
     """The models with all that was missing, after every reason not to begin was asked for."""
-    refuse_bad(models, loaded.file.word, gathered.lock_path)
+    refuse_bad(env, models, loaded.words, gathered.lock_path)
     if errand.wishes.offline or env.hub.access(errand.wishes.rules).offline:
         missing_offline(models)
     refuse(gathered, roomy_plan(env, replace(gathered, models=models)))

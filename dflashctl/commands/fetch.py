@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dflashctl.commands.ensure_weights import fetched, plan_of, refuse, write_lock
-from dflashctl.commands.weights_bring import Errand, Tally, prove, refuse_bad, set_aside_bad
+from dflashctl.commands.weights_bring import (
+    Errand,
+    Tally,
+    prove,
+    refuse_bad,
+    refuse_missing,
+    refuse_wrong_lock,
+    set_aside_bad,
+)
 from dflashctl.commands.weights_gather import Gathered, gather
 from dflashctl.commands.weights_source import Wishes
 from dflashctl.core.errors import DflashError, ExitCode
@@ -23,12 +31,15 @@ if TYPE_CHECKING:
 
 
 def fetch(env: Env, options: FetchOptions) -> Report:
-    """Exit 0 when all is there and proven, 1 when something does not verify, 69 and 78 as everywhere."""
+    """Exit 0 when all is there and proven, 1 when something does not verify, 69 and 78 as everywhere.
+
+    `verify` alone only reads: it writes no lock and fetches nothing.
+    """
     loaded = env.profiles.load(options.profile, options.overrides)
     wishes = Wishes(
         rules=TokenRules(descriptor=options.token_fd, send_to=options.send_token_to),
         offline=options.offline,
-        renew=True,
+        renew=not options.verify or options.repair,
         accept_code=options.accept_code,
     )
     try:
@@ -51,7 +62,7 @@ def _only_plan(env: Env, loaded: LoadedProfile, gathered: Gathered) -> Report:
         findings=findings,
         outcome=Outcome.FAILED if refused else Outcome.OK,
         exit_code=ExitCode.PERMANENT if refused else ExitCode.OK,
-        next_steps=() if refused or not plan.wanted_bytes else (f"dflashctl fetch {loaded.file.word}",),
+        next_steps=() if refused or not plan.wanted_bytes else (f"dflashctl fetch {loaded.words}",),
     )
 
 
@@ -66,17 +77,20 @@ def _carried_out(
         if options.verify or options.repair:
             models = prove(env, models, tally, everything=True)
         if options.verify and not options.repair:
-            refuse_bad(models, loaded.file.word, gathered.lock_path)
-        if options.repair:
-            models = set_aside_bad(env, models, tally)
-        if any(m.wanted for m in models):
-            models = fetched(
-                env, loaded, gathered, models, Errand(wishes=wishes, tally=tally, files=options.files)
-            )
+            refuse_bad(env, models, loaded.words, gathered.lock_path)
+            refuse_missing(models, loaded.words)
+            lock = gathered.lock_path
         else:
-            models = prove(env, models, tally)
-        refuse_bad(models, loaded.file.word, gathered.lock_path)
-        lock = write_lock(env, loaded, gathered, models)
+            models = _brought(
+                env,
+                loaded,
+                gathered,
+                models,
+                options,
+                Errand(wishes=wishes, tally=tally, files=options.files),
+            )
+            refuse_bad(env, models, loaded.words, gathered.lock_path)
+            lock = write_lock(env, loaded, gathered, models)
     except DflashError as error:
         data = _data(loaded, gathered, models, tally, None, plan=plan)
         return Report(
@@ -92,8 +106,27 @@ def _carried_out(
         command="fetch",
         data=data,
         findings=gathered.findings,
-        next_steps=(f"dflashctl up {options.profile}",),
+        next_steps=(f"dflashctl up {loaded.words}",),
     )
+
+
+def _brought(
+    env: Env,
+    loaded: LoadedProfile,
+    gathered: Gathered,
+    models: tuple[ModelPlan, ...],
+    options: FetchOptions,
+    errand: Errand,
+) -> tuple[ModelPlan, ...]:
+    """The models whole and proven; what is bad is replaced only to repair."""
+    if options.repair:
+        refuse_wrong_lock(env, models, loaded.words, gathered.lock_path)
+        models = set_aside_bad(env, models, errand.tally)
+    if any(m.wanted for m in models):
+        models = fetched(env, loaded, gathered, models, errand)
+    else:
+        models = prove(env, models, errand.tally)
+    return models
 
 
 def _data(

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from dflashctl.env import Env
     from dflashctl.ports.instances import OwnedInstance
 
+# What `fetch` says of a pair without an engine, and the engine's rule that says it of the plan.
+_SAME = {"pair.block_size": "block_mismatch"}
+
 
 def prepared(env: Env, request: PlanRequest, made: Planned, owned: OwnedInstance) -> Planned:
     """The plan that will run; raises what forbids the start, refusals that only now show are in plan.findings."""
@@ -27,4 +30,6 @@ def prepared(env: Env, request: PlanRequest, made: Planned, owned: OwnedInstance
     again = planned_to_start(env, request)
     plan = again.plan
     doctor = () if request.skip_doctor else before_start(env, again, request)
-    return replace(again, plan=replace(plan, findings=(*plan.findings, *weights.findings, *doctor)))
+    told = {f.id for f in plan.findings}
+    fresh = tuple(f for f in weights.findings if _SAME.get(f.id) not in told)
+    return replace(again, plan=replace(plan, findings=(*plan.findings, *fresh, *doctor)))

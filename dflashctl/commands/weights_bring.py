@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -52,7 +53,8 @@ class Errand:
 def bring(env: Env, models: tuple[ModelPlan, ...], errand: Errand) -> tuple[ModelPlan, ...]:
     """All files there; raises what prevents that. What lay there before and is bad is only reported.
 
-    Files are hashed while others still arrive. What arrives wrong is set aside and fetched once more.
+    Files are hashed while others still arrive. What arrives wrong is set aside and fetched once more, unless the Hub
+    itself says that it is right: then only the lock disagrees, and a third transfer would bring the same.
     """
     tally, began = errand.tally, env.clock.monotonic()
     with ExitStack() as stack:
@@ -68,8 +70,10 @@ def bring(env: Env, models: tuple[ModelPlan, ...], errand: Errand) -> tuple[Mode
             files=errand.files,
         )
         models = _round(env, models, errand, meter)
-        if any((m.label, r.file.path) in fresh for m in models for r in m.bad):
-            models = _round(env, set_aside_bad(env, models, tally, only=fresh), errand, meter)
+        as_fetched = {(m.label, r.file.path) for m, r in against_lock(env, models)}
+        again = frozenset((m.label, r.file.path) for m in models for r in m.bad) & fresh - as_fetched
+        if again:
+            models = _round(env, set_aside_bad(env, models, tally, only=again), errand, meter)
         for repo in {m.repo for m in models if m.repo and m.writable}:
             tally.orphans_bytes += env.hub.sweep(repo)
     if tally.transferred_bytes and tally.transfer_s:
@@ -113,8 +117,36 @@ def prove(
     return tuple(_with(m, proven) for m in models)
 
 
-def refuse_bad(models: tuple[ModelPlan, ...], profile: str, lock: Path | None) -> None:
+def against_lock(env: Env, models: tuple[ModelPlan, ...]) -> list[tuple[ModelPlan, FileReport]]:
+    """Cached files that are what the Hub sent and not what the lock says: no transfer can mend that."""
+    return [
+        (m, r)
+        for m in models
+        if m.locked and m.source == "hub"
+        for r in m.files
+        if r.status in _CHANGED and env.weight_store.is_as_fetched(Path(m.folder), r)
+    ]
+
+
+def refuse_wrong_lock(env: Env, models: tuple[ModelPlan, ...], profile: str, lock: Path | None) -> None:
+    """CheckFailed when lock and Hub disagree about a file; which of them is right is not for us to say."""
+    wrong = against_lock(env, models)
+    if wrong and lock is not None:
+        path = wrong[0][1].file.path
+        raise CheckFailed(
+            f"the lock is wrong, or the Hub: {len(wrong)} {'file is' if len(wrong) == 1 else 'files are'} as the Hub sent "
+            f"{'it' if len(wrong) == 1 else 'them'}, but not as the lock says: {path}",
+            hint=f"put the lock back as it was; if the Hub is right, renew it: rm {shlex.quote(str(lock))}, "
+            f"then dflashctl fetch {profile}",
+            detail="\n".join(
+                f"{m.folder}/{r.file.path}: {r.detail or r.status.value}" for m, r in wrong[:20]
+            ),
+        )
+
+
+def refuse_bad(env: Env, models: tuple[ModelPlan, ...], profile: str, lock: Path | None) -> None:
     """CheckFailed that names every bad file, what is wrong with it and what to do; `lock` is the file that says so."""
+    refuse_wrong_lock(env, models, profile, lock)
     bad = [(m, r) for m in models for r in m.files if r.status in BAD or (not m.writable and not r.usable)]
     if not bad:
         return
@@ -126,6 +158,17 @@ def refuse_bad(models: tuple[ModelPlan, ...], profile: str, lock: Path | None) -
         hint=_by_hand(bad, lock, profile) if local else f"dflashctl fetch {profile} --repair",
         detail=listed,
     )
+
+
+def refuse_missing(models: tuple[ModelPlan, ...], profile: str) -> None:
+    """CheckFailed that names what is not there, for a call that fetches nothing."""
+    missing = [f"{m.folder}/{f.path}" for m in models for f in m.wanted]
+    if missing:
+        raise CheckFailed(
+            f"{len(missing)} {'file is' if len(missing) == 1 else 'files are'} missing: {missing[0]}",
+            hint=f"dflashctl fetch {profile}",
+            detail="\n".join(missing[:20]),
+        )
 
 
 def _by_hand(bad: list[tuple[ModelPlan, FileReport]], lock: Path | None, profile: str) -> str:

@@ -9,14 +9,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dflashctl.commands.weights_engine import engine_findings
-from dflashctl.commands.weights_source import Source, Wishes, find_source, small_file
+from dflashctl.commands.weights_source import (
+    Source,
+    Wishes,
+    find_source,
+    is_offline,
+    right_on_disk,
+    small_file,
+)
 from dflashctl.core.errors import Permanent
 from dflashctl.core.findings import Finding, Severity
 from dflashctl.core.model_config import ModelConfig, indexed_shards, parse_config_text
 from dflashctl.core.model_files import CONFIG, INDEX, CodeFile
 from dflashctl.core.pair import Pair, fc_finding, pair_findings
 from dflashctl.core.profile import Algorithm, ModelRef
-from dflashctl.core.selection import Selection, choose, missing_shards
+from dflashctl.core.selection import Selection, choose, lacking_shards
 from dflashctl.core.weights import ModelPlan
 from dflashctl.core.weights_lock import LockedModel, code_changes, difference, is_commit
 
@@ -52,7 +59,7 @@ def gather(env: Env, loaded: LoadedProfile, wishes: Wishes) -> Gathered:
         entry = _fitting(loaded, role, ref, found, wishes)
         source = find_source(env, loaded, role, ref, entry, wishes)
         model, config, more = _model(env, source, wishes)
-        _agree_to_code(role, model, _entry(lock, role), wishes, loaded.file.word)
+        _agree_to_code(role, model, entry or (lock.own(role) if lock else None), wishes, loaded.words)
         models.append(model)
         configs.append(config)
         findings += more
@@ -83,15 +90,9 @@ def expected_folder(env: Env, loaded: LoadedProfile, role: str, ref: ModelRef) -
     commit = ref.revision if is_commit(ref.revision) else None
     if commit is None:
         found = env.weight_store.find_lock(loaded.file.path, shipped=loaded.file.origin == "shipped")
-        entry = _entry(found[1], role) if found else None
-        commit = entry.commit if entry is not None and difference(ref, entry) is None else None
+        entry = found[1].fitting(role, ref) if found else None
+        commit = entry.commit if entry is not None else None
     return env.hub.snapshot(ref.repo or "", commit) if commit else None
-
-
-def _entry(lock: Lock | None, role: str) -> LockedModel | None:
-    if lock is None:
-        return None
-    return lock.target if role == "target" else lock.draft
 
 
 def _fitting(
@@ -101,17 +102,16 @@ def _fitting(
     found: tuple[Path, Lock] | None,
     wishes: Wishes,
 ) -> LockedModel | None:
-    entry = _entry(found[1], role) if found else None
-    if entry is None or found is None:
+    path, lock = found or (None, None)
+    if lock is None:
         return None
-    problem = difference(ref, entry)
-    if problem is None:
-        return entry
-    if wishes.renew:
-        return None
+    fitting, own = lock.fitting(role, ref), lock.own(role)
+    if fitting is not None or own is None or wishes.renew:
+        return fitting
     raise Permanent(
-        f"the lock {str(found[0])!r} does not fit the profile: {problem}",
-        hint=f"dflashctl fetch {loaded.file.word}",
+        f"the lock {str(path)!r} does not fit {'these options' if loaded.overrides(role) else 'the profile'}: "
+        f"{difference(ref, own)}",
+        hint=f"dflashctl fetch {loaded.words}",
     )
 
 
@@ -136,26 +136,20 @@ def _model(env: Env, source: Source, wishes: Wishes) -> tuple[ModelPlan, ModelCo
         code=_hashed_code(env, source, chosen, wishes),
         source=source.kind,
         writable=source.kind == "hub",
+        locked=source.entry is not None,
     )
     return model, config, findings + _unknown_until_now(source)
 
 
 def _selection(env: Env, source: Source, wishes: Wishes) -> tuple[Selection, list[Finding]]:
     if source.entry is not None:
-        code = source.entry.code
-        return Selection(chosen=source.entry.files, code=code), []
+        return _locked_selection(env, source, source.entry, wishes), []
     files = source.listing.files
-    index = small_file(env, source, INDEX, wishes) if any(f.path == INDEX for f in files) else None
-    try:
-        indexed = indexed_shards(json.loads(index)) if index is not None else None
-    except ValueError:
-        indexed = None
-    if index is not None and indexed is None:
-        raise Permanent(f"{INDEX} of {source.ref.label!r} is no safetensors index")
-    absent = missing_shards(files, indexed or ())
+    indexed = _indexed(source, small_file(env, source, INDEX, wishes))
+    absent = lacking_shards(files, source.ref, indexed)
     if absent:
         raise Permanent(
-            f"{source.ref.label!r} lacks {len(absent)} of the shards that its index names: {', '.join(absent[:4])}",
+            f"{source.ref.label!r} lacks {len(absent)} of its shards: {', '.join(absent[:4])}",
             hint="use another commit, or fetch the missing shards"
             if source.kind == "local"
             else "use another commit",
@@ -169,6 +163,41 @@ def _selection(env: Env, source: Source, wishes: Wishes) -> tuple[Selection, lis
     return chosen, _moved(source)
 
 
+def _locked_selection(env: Env, source: Source, entry: LockedModel, wishes: Wishes) -> Selection:
+    """What the lock says, which must be all: a shard that it lacks would never be looked at again.
+
+    An index that is wrong on disk is not asked here: the proof of all files says so.
+    """
+    asked = source.kind == "hub" and not is_offline(env, wishes)
+    index = small_file(env, source, INDEX, wishes) if asked else right_on_disk(env, source, INDEX)
+    absent = lacking_shards(entry.files, source.ref, _indexed(source, index))
+    if absent:
+        raise Permanent(
+            f"the lock lacks {len(absent)} of the shards of {source.ref.label!r}: {', '.join(absent[:4])}",
+            hint="put the lock back as it was, or remove it and fetch again",
+            detail=f"{INDEX} names them" if index is not None else "the names of the others count them",
+        )
+    if not any(f.path.endswith(".safetensors") for f in entry.files):
+        raise Permanent(
+            f"the lock has no weights of {source.ref.label!r}",
+            hint="put the lock back as it was, or remove it and fetch again",
+        )
+    return Selection(chosen=entry.files, code=entry.code)
+
+
+def _indexed(source: Source, index: bytes | None) -> tuple[str, ...] | None:
+    """The shards that the index names; None when there is no index."""
+    if index is None:
+        return None
+    try:
+        indexed = indexed_shards(json.loads(index))
+    except ValueError:
+        indexed = None
+    if indexed is None:
+        raise Permanent(f"{INDEX} of {source.ref.label!r} is no safetensors index")
+    return indexed
+
+
 def _unknown_until_now(source: Source) -> list[Finding]:
     if source.kind != "local" or source.entry is not None:
         return []
@@ -177,7 +206,7 @@ def _unknown_until_now(source: Source) -> list[Finding]:
             id="weights.first_record",
             severity=Severity.NOTE,
             summary=f"the files of {source.ref.label} are recorded as they are: there is nothing to compare them with",
-            detail="from now on the lock holds them to this content",
+            detail="the lock that a fetch writes holds them to this content",
         )
     ]
 

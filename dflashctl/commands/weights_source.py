@@ -82,7 +82,7 @@ def _listing(env: Env, role: str, ref: ModelRef, entry: LockedModel | None, wish
     repo = ref.repo or ""
     if entry is not None:
         return Listing(repo=repo, commit=entry.commit, files=entry.files)
-    if not (wishes.offline or env.hub.access(wishes.rules).offline):
+    if not is_offline(env, wishes):
         return env.hub.listing(repo, ref.revision, wishes.rules, _teller(env))
     listing = env.hub.cached_listing(repo, ref.revision or "") if is_commit(ref.revision) else None
     if listing is None:
@@ -98,8 +98,8 @@ def small_file(env: Env, source: Source, path: str, wishes: Wishes) -> bytes | N
     expected = next((f for f in source.listing.files if f.path == path), None)
     if expected is None:
         return None
-    content = env.weight_store.read_bytes(source.folder / path)
-    if content is not None and judged_bytes(expected, content).usable:
+    content = right_on_disk(env, source, path)
+    if content is not None:
         return content
     if source.kind != "hub":
         raise CheckFailed(
@@ -108,21 +108,50 @@ def small_file(env: Env, source: Source, path: str, wishes: Wishes) -> bytes | N
     return _read_from_hub(env, source, expected, wishes)
 
 
+def right_on_disk(env: Env, source: Source, path: str) -> bytes | None:
+    """A small file that lies there as it should be; never from the Hub."""
+    expected = next((f for f in source.listing.files if f.path == path), None)
+    content = env.weight_store.read_bytes(source.folder / path) if expected is not None else None
+    right = expected is not None and content is not None and judged_bytes(expected, content).usable
+    return content if right else None
+
+
+def is_offline(env: Env, wishes: Wishes) -> bool:
+    return wishes.offline or env.hub.access(wishes.rules).offline
+
+
 def _read_from_hub(env: Env, source: Source, expected: ModelFile, wishes: Wishes) -> bytes:
     repo, commit = source.ref.repo or "", source.listing.commit or ""
-    if wishes.offline or env.hub.access(wishes.rules).offline:
+    if is_offline(env, wishes):
         raise Unavailable(
             f"offline, and {expected.path} of {repo!r} is missing or wrong in {str(source.folder)!r}",
             hint="run it once without --offline",
         )
     content = env.hub.read(repo, commit, expected.path, wishes.rules, _teller(env))
     verdict = judged_bytes(expected, content)
+    if (
+        not verdict.usable
+        and source.entry is not None
+        and _is_listed(env, source, expected.path, content, wishes)
+    ):
+        raise CheckFailed(
+            f"the lock is wrong, or the Hub: {expected.path} of {repo!r} is as the Hub lists it, but not as the lock says",
+            hint="put the lock back as it was; if the Hub is right, remove the lock and fetch again",
+            detail=verdict.detail,
+        )
     if not verdict.usable:
         raise Unavailable(
             f"the Hub gives something else for {expected.path} of {repo!r}: {verdict.detail}",
             hint="check HF_ENDPOINT, the proxy, and whether that network wants a login",
         )
     return content
+
+
+def _is_listed(env: Env, source: Source, path: str, content: bytes, wishes: Wishes) -> bool:
+    """Whether the Hub's own listing of that commit agrees with what it gave."""
+    listing = env.hub.listing(source.ref.repo or "", source.listing.commit, wishes.rules, _teller(env))
+    listed = next((f for f in listing.files if f.path == path), None)
+    return listed is not None and judged_bytes(listed, content).usable
 
 
 def _teller(env: Env) -> Callable[[TransferEvent], None]:

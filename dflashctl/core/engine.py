@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelFacts:
-    """What a model's config.json says, as far as planning needs it; None is unknown."""
+    """What a model's config.json says, as far as planning needs it; None is unknown.
+
+    `context_tokens` is the length that SGLang derives from it, after rope scaling.
+    """
 
     architecture: str | None = None
     block_size: int | None = None
@@ -32,7 +35,7 @@ class ModelFacts:
     vocab_size: int | None = None
     mask_token_id: int | None = None
     sliding_window: int | None = None
-    max_position_embeddings: int | None = None
+    context_tokens: int | None = None
     quantized_lm_head: bool | None = None
 
 

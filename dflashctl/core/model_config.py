@@ -12,6 +12,14 @@ from dflashctl.core.quantized_head import quantized_head
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+_CONTEXT_KEYS = (
+    "max_sequence_length",
+    "seq_length",
+    "max_seq_len",
+    "model_max_length",
+    "max_position_embeddings",
+)
+_SCALED_ALREADY = ("llama3", "yarn", "longrope")
 _NESTED = ("text_config", "language_config", "llm_config", "language_model")
 
 
@@ -20,14 +28,12 @@ class ModelConfig:
     """`facts` for planning, and what only the pair check needs.
 
     `special_ids` are (name, token id) of pad, eos and bos; `code` names the custom classes that `auto_map` loads.
-    `context_tokens` is max_position_embeddings after rope scaling.
     """
 
     facts: ModelFacts
     special_ids: tuple[tuple[str, int], ...] = ()
     draft_vocab_size: int | None = None
     target_hidden_size: int | None = None
-    context_tokens: int | None = None
     code: tuple[str, ...] = ()
 
 
@@ -43,7 +49,6 @@ def parse_config(data: object) -> ModelConfig | None:
         special_ids=_special_ids(data, text),
         draft_vocab_size=_int(data.get("draft_vocab_size")),
         target_hidden_size=_int(own.get("target_hidden_size", data.get("target_hidden_size"))),
-        context_tokens=_context(text),
         code=_custom_classes(data),
     )
 
@@ -81,8 +86,8 @@ def _facts(data: Mapping[str, object], text: Mapping[str, object], own: Mapping[
         vocab_size=_int(text.get("vocab_size")),
         mask_token_id=_int(first("mask_token_id")),
         sliding_window=_window(text),
-        max_position_embeddings=_int(text.get("max_position_embeddings")),
         quantized_lm_head=quantized_head(data, text),
+        context_tokens=_context(text),
     )
 
 
@@ -110,17 +115,21 @@ def _special_ids(data: Mapping[str, object], text: Mapping[str, object]) -> tupl
 
 
 def _context(text: Mapping[str, object]) -> int | None:
-    """max_position_embeddings times the rope factor, as SGLang derives a model's length."""
-    length = _int(text.get("max_position_embeddings"))
+    """The length that SGLang derives; None when the config names none and the model class's own default counts.
+
+    sglang 0.5.23: srt/utils/hf_transformers/common.py, get_context_length, on what transformers 5 makes of the config:
+    it reads rope_parameters as rope_scaling, and gives the three kinds of _SCALED_ALREADY the original length that
+    they lack. A config that has an original length is taken to name the scaled one itself.
+    """
+    length = next((n for key in _CONTEXT_KEYS if (n := _int(text.get(key))) is not None), None)
     scaling = text.get("rope_scaling") or text.get("rope_parameters")
     if length is None or not isinstance(scaling, dict):
         return length
-    kind = scaling.get("rope_type", scaling.get("type", "default"))
-    factor = scaling.get("factor")
-    if kind in {"default", "su", "longrope", "llama3", "mrope"} or not isinstance(factor, (int, float)):
+    scaled = "original_max_position_embeddings" in scaling
+    if scaled or scaling.get("rope_type", scaling.get("type")) in _SCALED_ALREADY:
         return length
-    original = _int(scaling.get("original_max_position_embeddings"))
-    return max(length, int(factor * (original or length))) if kind == "yarn" else int(factor * length)
+    factor = scaling.get("factor", 1)
+    return int(factor * length) if isinstance(factor, (int, float)) else length
 
 
 def _custom_classes(data: Mapping[str, object]) -> tuple[str, ...]:

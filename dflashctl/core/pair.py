@@ -31,7 +31,7 @@ class Pair:
 def pair_findings(pair: Pair) -> tuple[Finding, ...]:
     """Every reason against this pair (errors), and what is merely unusual (notes, warnings).
 
-    Several of these the engine only warns about and then answers badly or slowly: here they are errors.
+    Misfits that the engine takes without a word and then answers badly with are errors here.
     """
     return tuple(
         finding
@@ -146,11 +146,11 @@ def _mask_token(pair: Pair) -> Iterator[Finding]:
 def _block_size(pair: Pair) -> Iterator[Finding]:
     trained, wanted = pair.draft.facts.block_size, pair.profile.speculative.block_size
     if trained is None or wanted is None or wanted <= trained:
-        return  # a shorter block works; the engine's rules say what it means
+        return  # a shorter block works; the engine's rules say what either means
     where = f"speculative.block_size {wanted} in the profile, block_size {trained} in config.json of {pair.draft_name}"
     yield Finding(
         id="pair.block_size",
-        severity=Severity.ERROR,
+        severity=Severity.WARNING,
         summary=f"block size {wanted} is larger than the {trained} that the draft was trained with",
         detail=where,
         fix=f"use --block-size {trained} or smaller",
@@ -179,21 +179,24 @@ def _window(pair: Pair) -> Iterator[Finding]:
 
 
 def _context(pair: Pair) -> Iterator[Finding]:
-    own = pair.draft.context_tokens
+    """The draft is loaded with the length of the target, which a config that derives less refuses.
+
+    sglang 0.5.23: srt/speculative/draft_worker_common.py, srt/configs/model_config.py:1291. By then the target's
+    weights are loaded.
+    """
+    own = pair.draft.facts.context_tokens
     asked = pair.profile.memory.context_length
-    wanted = asked or pair.target.context_tokens
+    wanted = asked or pair.target.facts.context_tokens
     if own is None or wanted is None or wanted <= own:
         return
     allowed = pair.profile.environment.get(_LONGER_CONTEXT, "").lower() in {"1", "true", "yes", "y"}
-    source = (
-        "memory.context_length in the profile" if asked else f"max_position_embeddings of {pair.target_name}"
-    )
+    source = "memory.context_length in the profile" if asked else f"config.json of {pair.target_name}"
     yield Finding(
         id="pair.context",
-        severity=Severity.ERROR if asked and not allowed else Severity.WARNING,
+        severity=Severity.WARNING if allowed else Severity.ERROR,
         summary=f"a context of {wanted} tokens is longer than the draft's own {own}",
-        detail=f"{source}; max_position_embeddings in config.json of {pair.draft_name}",
-        fix=f"use --set memory.context_length={own}, or set {_LONGER_CONTEXT}=1 under environment and accept "
+        detail=f"{source}; {own} after rope scaling in config.json of {pair.draft_name}",
+        fix=f"use --set memory.context_length={own}, or --set environment.{_LONGER_CONTEXT}=1 and accept "
         "shorter accept lengths beyond it",
     )
 

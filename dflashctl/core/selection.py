@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
@@ -19,6 +20,8 @@ _OTHER_FORMATS = (".h5", ".msgpack", ".onnx", ".gguf", ".ggml", ".tflite", ".mlm
 _NEEDED_ENDINGS = (".json", ".jinja", ".model", ".tiktoken", ".txt", ".vocab", ".merges")
 _NEEDED_FOLDERS = ("", "additional_chat_templates", "chat_templates", "tokenizer")
 _WILD = frozenset("*?[")
+_SHARD = re.compile(r"(?P<stem>.+)-(?P<number>\d+)-of-(?P<count>\d+)\.safetensors")
+_MOST_SHARDS = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +56,31 @@ def missing_shards(files: tuple[ModelFile, ...], indexed: Collection[str]) -> tu
     """Shards that the index names and the listing lacks."""
     there = {file.path for file in files}
     return tuple(sorted(set(indexed) - there))
+
+
+def lacking_shards(
+    files: tuple[ModelFile, ...], ref: ModelRef, indexed: Collection[str] | None
+) -> tuple[str, ...]:
+    """Shards that a listing or lock lacks: of those that the index names, without one of those that the names count.
+
+    What the profile ignores is no shard of its.
+    """
+    wanted = set(indexed) if indexed is not None else _counted(files)
+    wanted = {p for p in wanted if not any(fnmatchcase(p, pattern) for pattern in ref.ignore_patterns)}
+    return missing_shards(files, wanted)
+
+
+def _counted(files: tuple[ModelFile, ...]) -> set[str]:
+    """All N names of each set `…-00001-of-0000N.safetensors` of which one is there."""
+    found: set[str] = set()
+    for match in (_SHARD.fullmatch(f.path) for f in files):
+        if match is not None and int(match["count"]) <= _MOST_SHARDS:
+            width = len(match["number"])
+            found |= {
+                f"{match['stem']}-{n:0{width}}-of-{match['count']}.safetensors"
+                for n in range(1, int(match["count"]) + 1)
+            }
+    return found
 
 
 def has_index(files: tuple[ModelFile, ...]) -> bool:

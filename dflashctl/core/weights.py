@@ -73,7 +73,7 @@ class Access:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelPlan:
-    """What one model needs. `files` are all that serving needs, as they lie now."""
+    """What one model needs. `files` are all that serving needs, as they lie now; `locked` when the lock names them."""
 
     role: str
     label: str
@@ -85,6 +85,7 @@ class ModelPlan:
     code: tuple[CodeFile, ...] = ()
     source: str = "hub"
     writable: bool = True
+    locked: bool = False
 
     @property
     def wanted(self) -> tuple[ModelFile, ...]:

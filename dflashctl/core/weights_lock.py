@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from dflashctl.core.errors import Permanent
 from dflashctl.core.model_files import CodeFile, ModelFile
@@ -33,11 +33,34 @@ class LockedModel:
 
 @dataclass(frozen=True, kw_only=True)
 class Lock:
-    """`target` and `draft` as the profile named them when it was fetched."""
+    """`target` and `draft` are what the profile itself names, `others` what options put in their place.
+
+    A plan is held to the entry of its own revision, so that one with `--set target.revision=…` and one without
+    stand beside each other.
+    """
 
     profile: str
-    target: LockedModel
+    target: LockedModel | None = None
     draft: LockedModel | None = None
+    others: tuple[LockedModel, ...] = ()
+
+    def own(self, role: str) -> LockedModel | None:
+        """The entry of the profile itself for "target" or "draft"."""
+        return self.target if role == "target" else self.draft
+
+    def fitting(self, role: str, ref: ModelRef) -> LockedModel | None:
+        """The entry that stands for `ref`, the profile's own first."""
+        return next((e for e in (self.own(role), *self.others) if e and difference(ref, e) is None), None)
+
+    def with_entry(self, role: str, ref: ModelRef, entry: LockedModel, *, own: bool) -> Lock:
+        """The lock that knows `entry` for `ref`; `own` when the profile itself names it, and no option does."""
+        mine = self.own(role)
+        others = tuple(e for e in self.others if difference(ref, e) is not None)
+        if not own and (mine is None or difference(ref, mine) is not None):
+            return replace(self, others=(*others, entry))
+        if role == "target":
+            return replace(self, target=entry, others=others)
+        return replace(self, draft=entry, others=others)
 
 
 def locked(ref: ModelRef, commit: str | None, files: tuple[ModelFile, ...]) -> LockedModel:
@@ -53,7 +76,7 @@ def locked(ref: ModelRef, commit: str | None, files: tuple[ModelFile, ...]) -> L
 
 
 def difference(ref: ModelRef, entry: LockedModel) -> str | None:
-    """Why `entry` no longer stands for `ref`, None when it does. A branch name in the profile fits any commit."""
+    """Why `entry` does not stand for `ref`, None when it does. A branch name in the profile fits any commit."""
     if ref.label != entry.source:
         return f"the profile names {ref.label}, the lock {entry.source}"
     if ref.revision and entry.commit and is_commit(ref.revision) and ref.revision != entry.commit:
@@ -85,9 +108,11 @@ def is_commit(revision: str | None) -> bool:
 
 def dump(lock: Lock) -> str:
     """The lock as JSON text, the same for the same content."""
-    models = {"target": _entry(lock.target)}
-    if lock.draft is not None:
-        models["draft"] = _entry(lock.draft)
+    models: dict[str, object] = {
+        role: _entry(own) for role, own in (("target", lock.target), ("draft", lock.draft)) if own is not None
+    }
+    if lock.others:
+        models["others"] = [_entry(e) for e in sorted(lock.others, key=lambda e: (e.source, e.commit or ""))]
     return json.dumps({"lock_version": LOCK_VERSION, "profile": lock.profile, **models}, indent=1) + "\n"
 
 
@@ -100,14 +125,21 @@ def parse(text: str, *, where: str) -> Lock:
                 f"the lock {where!r} has version {data['lock_version']}, this dflashctl reads {LOCK_VERSION}",
                 hint="update dflashctl, or remove the lock and fetch again",
             )
-        draft = _model(data["draft"]) if data.get("draft") is not None else None
-        return Lock(profile=str(data["profile"]), target=_model(data["target"]), draft=draft)
+        return _lock(data)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise Permanent(
             f"the lock {where!r} is damaged",
             hint="remove it and fetch again",
             detail=f"{type(error).__name__}: {error}",
         ) from error
+
+
+def _lock(data: dict[str, Any]) -> Lock:
+    own = {role: _model(data[role]) for role in ("target", "draft") if data.get(role) is not None}
+    others = tuple(_model(entry) for entry in data.get("others", ()))
+    if "target" not in own and not others:
+        raise KeyError("target")
+    return Lock(profile=str(data["profile"]), target=own.get("target"), draft=own.get("draft"), others=others)
 
 
 def _entry(model: LockedModel) -> dict[str, object]:

@@ -59,20 +59,20 @@ class PoolHasher:
 
     def _prove(self, job: HashJob) -> FileReport:
         try:
-            first, sha256, git_sha1 = self._digests(job.path, job.file)
+            first, sha256, git_sha1, size_bytes = self._digests(job.path, job.file)
         except OSError as error:
             return FileReport(file=job.file, status=FileStatus.UNREADABLE, detail=error.strerror)
-        report = judged(job.file, first, sha256, git_sha1)
+        report = judged(job.file, first, sha256, git_sha1, size_bytes=size_bytes)
         if report.status is FileStatus.VERIFIED:
             self._proven(job.path, sha256)
         return report
 
-    def _digests(self, path: Path, file: ModelFile) -> tuple[bytes, str, str | None]:
-        """The first bytes, SHA-256, and git's SHA-1 when that is all that is known of the file."""
+    def _digests(self, path: Path, file: ModelFile) -> tuple[bytes, str, str | None, int]:
+        """The first bytes, SHA-256, git's SHA-1 when that is all that is known of the file, and how many bytes."""
         sha256 = hashlib.sha256()
         git = None if file.sha256 or not file.git_sha1 else hashlib.sha1(usedforsecurity=False)
         block = _buffer()
-        first = b""
+        first, size_bytes = b"", 0
         with path.open("rb", buffering=0) as stream:
             if git is not None:
                 git.update(b"blob %d\0" % os.fstat(stream.fileno()).st_size)
@@ -80,11 +80,12 @@ class PoolHasher:
                 part = block[:count]
                 first = first or bytes(part[:_SNIFF_BYTES])
                 sha256.update(part)
+                size_bytes += count
                 if git is not None:
                     git.update(part)
                 with self._lock:
                     self._done += count
-        return first, sha256.hexdigest(), git.hexdigest() if git is not None else None
+        return first, sha256.hexdigest(), git.hexdigest() if git is not None else None, size_bytes
 
 
 def usable_cores() -> int:

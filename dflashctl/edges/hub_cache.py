@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import json
 import os
 from pathlib import Path
@@ -20,8 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 PARTIAL = ".incomplete"
+LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 _SHA256_LENGTH = 64
 _SHA1_LENGTH = 40
+_BLOCK_BYTES = 1024 * 1024
 
 
 def cache_folder(environ: Mapping[str, str]) -> Path:
@@ -38,6 +41,16 @@ def xet_folder(environ: Mapping[str, str]) -> Path:
 
 def repo_folder(cache: Path, repo: str) -> Path:
     return cache / f"models--{repo.replace('/', '--')}"
+
+
+def own_repository(folder: Path) -> Path | None:
+    """The real place of a repository's folder; None when it, or where its contents lie, is a link out of the cache.
+
+    What lies behind such a link belongs to another cache, whose transfers lock their files elsewhere.
+    """
+    real = Path(os.path.realpath(folder.parent)) / folder.name
+    kept = all(os.path.realpath(real / part) == str(real / part) for part in ("blobs", "snapshots"))
+    return real if kept else None
 
 
 def snapshot_folder(cache: Path, repo: str, commit: str) -> Path:
@@ -61,8 +74,11 @@ def stored_bytes(cache: Path, repo: str) -> int:
 
 
 def partial_files(cache: Path, repo: str) -> tuple[Path, ...]:
+    """What transfers into this cache left unfinished; a link is none, and nothing behind one is ours."""
+    repository = own_repository(repo_folder(cache, repo))
+    entries = _entries(repository / "blobs") if repository is not None else []
     return tuple(
-        Path(e.path) for e in _entries(repo_folder(cache, repo) / "blobs") if e.name.endswith(PARTIAL)
+        Path(e.path) for e in entries if e.name.endswith(PARTIAL) and e.is_file(follow_symlinks=False)
     )
 
 
@@ -88,7 +104,7 @@ def unheld(cache: Path, repo: str, blob: str) -> Iterator[bool]:
     folder = cache / ".locks" / repo_folder(cache, repo).name
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(folder / f"{blob}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o664)
+        descriptor = os.open(folder / f"{blob}.lock", LOCK_FLAGS, 0o664)
     except OSError:
         yield False
         return
@@ -101,6 +117,24 @@ def unheld(cache: Path, repo: str, blob: str) -> Iterator[bool]:
             yield True
     finally:
         os.close(descriptor)
+
+
+def has_its_name(link: Path) -> bool:
+    """Whether a cached file has the hash that its blob is named after: SHA-256 for big files, git's SHA-1 for small."""
+    name = os.path.basename(os.path.realpath(link))
+    if not link.is_symlink() or len(name) not in {_SHA256_LENGTH, _SHA1_LENGTH}:
+        return False
+    try:
+        with link.open("rb") as stream:
+            digest = hashlib.sha256()
+            if len(name) == _SHA1_LENGTH:
+                size = os.fstat(stream.fileno()).st_size
+                digest = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
+            while block := stream.read(_BLOCK_BYTES):
+                digest.update(block)
+            return digest.hexdigest() == name
+    except OSError:
+        return False
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:

@@ -19,9 +19,12 @@ from dflashctl.edges.hub_auth import is_on
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-_ROOT = str(Path(__file__).resolve().parent.parent.parent)
+# That interpreter may have another dflashctl installed, and its own packages must win over those beside this one.
+_PACKAGE = str(Path(__file__).resolve().parent.parent / "__init__.py")
 _START = (
-    "import sys; sys.path[0:1] = []; sys.path.append(sys.argv[1]); "
+    "import sys; from importlib.util import module_from_spec, spec_from_file_location; sys.path[0:1] = []; "
+    "spec = spec_from_file_location('dflashctl', sys.argv[1]); package = module_from_spec(spec); "
+    "sys.modules['dflashctl'] = package; spec.loader.exec_module(package); "
     "from dflashctl.edges.hub_worker import main; main()"
 )
 _NEVER_GIVEN = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "DFLASHCTL_HF_TOKEN_FD", "PYTHONPATH")
@@ -48,7 +51,7 @@ class HubProcess:
         self._tail: collections.deque[str] = collections.deque(maxlen=_TAIL_LINES)
         self._token = token
         self._process = subprocess.Popen(
-            [python, "-c", _START, _ROOT],
+            [python, "-c", _START, _PACKAGE],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -53,12 +53,18 @@ def parse_machine(text: str, *, name: str) -> Machine:
 
 
 def write_machine(machine: Machine, path: Path) -> None:
-    """Write `machine` to `path` in one step, without host name, serial numbers, UUIDs or private paths."""
+    """Write `machine` to `path` in one step, without host name, serial numbers, UUIDs or private paths.
+
+    A device or pipe is written to: replacing it would take it away from everybody.
+    """
     document = {_SCHEMA: SCHEMA_VERSION, **plain(anonymous(machine))}
     text = _HEAD + yaml.safe_dump(
         document, sort_keys=False, default_flow_style=None, width=110, allow_unicode=True
     )
     try:
+        if path.exists() and not path.is_file():
+            path.write_text(text, encoding="utf-8")
+            return
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         with os.fdopen(handle, "w", encoding="utf-8") as stream:
             stream.write(text)

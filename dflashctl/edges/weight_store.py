@@ -18,14 +18,15 @@ from dflashctl.core.weights import DiskRoom
 from dflashctl.core.weights_lock import Lock, dump, parse
 from dflashctl.edges.file_look import look_at, safetensors_header
 from dflashctl.edges.hashing import PoolHasher
+from dflashctl.edges.hub_cache import LOCK_FLAGS, has_its_name
 from dflashctl.edges.places import state_folder
 from dflashctl.edges.proven_files import ProvenFiles, write_whole
+from dflashctl.edges.set_aside import set_aside
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
 _SMALL_BYTES = 64 * 1024 * 1024
-_ASIDE = "set-aside"
 
 
 class FileWeightStore:
@@ -72,25 +73,10 @@ class FileWeightStore:
             self._proven.save()
 
     def set_aside(self, folder: Path, report: FileReport) -> Path | None:
-        """In a hub cache the blob goes, and the link to it with it; the blob may serve several snapshots."""
-        link = folder / report.file.path
-        try:
-            real = Path(os.path.realpath(link, strict=True))
-        except OSError:
-            return None
-        parent = folder.parent.parent if folder.parent.name == "snapshots" else folder
-        place = parent / _ASIDE / f"{real.name}.{time.time_ns()}"
-        try:
-            place.parent.mkdir(exist_ok=True)
-            os.replace(real, place)
-            if link.is_symlink():
-                link.unlink()
-        except OSError as error:
-            raise Permanent(
-                f"{str(link)!r} is bad and cannot be moved aside: {error.strerror}",
-                hint="repair it where the cache can be written, or set HF_HUB_CACHE to another one",
-            ) from error
-        return place
+        return set_aside(folder, report.file.path)
+
+    def is_as_fetched(self, folder: Path, report: FileReport) -> bool:
+        return has_its_name(folder / report.file.path)
 
     def room(self, path: Path) -> DiskRoom:
         there = path if path.exists() else next(p for p in path.absolute().parents if p.exists())
@@ -108,8 +94,14 @@ class FileWeightStore:
     @contextlib.contextmanager
     def exclusive(self, cache: Path, repo: str, waiting: Callable[[str], None]) -> Iterator[None]:
         folder = cache / ".locks" / f"models--{repo.replace('/', '--')}"
-        folder.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(folder / "dflashctl.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o664)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(folder / "dflashctl.lock", LOCK_FLAGS, 0o664)
+        except OSError as error:
+            raise Permanent(
+                f"the cache's lock {str(folder / 'dflashctl.lock')!r} cannot be taken: {error.strerror}",
+                hint="it must be a plain file that you may write: remove a link, or set HF_HUB_CACHE to another cache",
+            ) from error
         try:
             _wait_for(descriptor, waiting)
             os.ftruncate(descriptor, 0)

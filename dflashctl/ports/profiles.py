@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -10,6 +11,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dflashctl.core.profile import Profile
+
+_SET = "--set "
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +40,16 @@ class LoadedProfile:
     profile: Profile
     file: ProfileFile
     origins: Mapping[str, str]
+
+    @property
+    def words(self) -> str:
+        """What names it on a command line, with the `--set` options that it was loaded with."""
+        sets = [origin for origin in self.origins.values() if origin.startswith(_SET)]
+        return " ".join((self.file.word, *(f"{_SET}{shlex.quote(s.removeprefix(_SET))}" for s in sets)))
+
+    def overrides(self, section: str) -> bool:
+        """Whether an option changed anything of that section of the profile."""
+        return any(path.split(".")[0] == section for path in self.origins)
 
 
 class ProfileStore(Protocol):

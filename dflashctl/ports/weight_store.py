@@ -55,7 +55,16 @@ class WeightStore(Protocol):
         """A pool of as many workers as this process may use cores; what it proves is remembered."""
 
     def set_aside(self, folder: Path, report: FileReport) -> Path | None:
-        """Move a bad file (its blob in a cache) out of the way and return its new place; None when it is gone."""
+        """Move a bad file (its blob in a cache) out of the way and return its new place; None when it is gone.
+
+        A link that leads out of the repository is moved itself; what it points to is never touched.
+        """
+
+    def is_as_fetched(self, folder: Path, report: FileReport) -> bool:
+        """Whether a file in a hub cache is what the Hub sent: content and size by the hash that the Hub named it with.
+
+        A file that is bad all the same contradicts the lock, not the Hub.
+        """
 
     def room(self, path: Path) -> DiskRoom:
         """What is left on the filesystem that holds `path` or its nearest existing parent."""

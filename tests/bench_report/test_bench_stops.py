@@ -148,6 +148,10 @@ def test_a_stop_in_a_later_run_keeps_the_earlier_ones(env, server, tmp_path):
     assert first["unfinished"] is None
 
 
+# At two requests a second the 60 problems last half a minute, however fast the machine is.
+SLOWLY = ("--rate", "2")
+
+
 # `timeout` and Slurm signal the whole process group, and twice.
 def group_stop(process, number):
     os.killpg(process.pid, number)
@@ -174,7 +178,7 @@ def program(tmp_path):
 @pytest.mark.parametrize("when", [is_starting, is_ready])
 def test_a_stop_takes_the_server_that_bench_started_along(program, number, when):
     process = program.start(
-        "bench", "--profile", "tiny-cpu", "-c", "1,2,4", "-o", "run.json", start_new_session=True
+        "bench", "--profile", "tiny-cpu", *SLOWLY, "-o", "run.json", start_new_session=True
     )
     wait_for(lambda: when(program, "tiny-cpu-bench"), "the start of the server")
     group_stop(process, number)
@@ -187,7 +191,7 @@ def test_a_stop_takes_the_server_that_bench_started_along(program, number, when)
 @pytest.mark.timeout(200)
 def test_a_stop_keeps_the_finished_runs_of_a_server_that_bench_started(program):
     process = program.start(
-        "bench", "--profile", "tiny-cpu", "-c", "1,2,4", "-o", "run.json", start_new_session=True
+        "bench", "--profile", "tiny-cpu", "--rate", "100,1", "-o", "run.json", start_new_session=True
     )
     wait_for((program.folder / "run.json").exists, "the first run")
     group_stop(process, signal.SIGTERM)
@@ -224,7 +228,7 @@ def test_a_terminal_that_is_closed_leaves_no_server_behind(program, when):
     """HUP, and nobody left to read a word of progress."""
     terminal, side = os.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-c", ON_TERMINAL, "--profile", "tiny-cpu", "-c", "1,2,4", "-o", "run.json"],
+        [sys.executable, "-c", ON_TERMINAL, "--profile", "tiny-cpu", *SLOWLY, "-o", "run.json"],
         env=program.environment,
         cwd=program.folder,
         stdin=side,

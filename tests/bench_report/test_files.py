@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
+import stat
 import subprocess
 import sys
 from contextlib import nullcontext
@@ -16,7 +18,7 @@ import pytest
 
 import dflashctl
 from dflashctl.commands.bench_report import bench_report
-from dflashctl.commands.bench_save import existing, read_document, save
+from dflashctl.commands.bench_save import existing, read_document, save, write_text
 from dflashctl.commands.bench_verdict import refuse_file_clashes, report_of
 from dflashctl.commands.output_files import refuse_clashes
 from dflashctl.core.bench_export import to_bench_serving, to_csv
@@ -277,3 +279,17 @@ def test_exports_of_a_later_call(tmp_path):
         report_of(env, options, result(spread(20)), tmp_path / "r.json", None)
     assert len((tmp_path / "r.jsonl").read_text().splitlines()) == 2  # appended, as bench_serving does it
     assert len((tmp_path / "r.csv").read_text().splitlines()) == 2  # one header, one run
+
+
+@pytest.mark.parametrize("through_link", [False, True])
+def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path, through_link):
+    """As root, replacing /dev/null would take it away from the whole machine."""
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    reader = os.open(pipe, os.O_RDWR | os.O_NONBLOCK)
+    write_text(link if through_link else pipe, "hello")
+    assert os.read(reader, 100) == b"hello"
+    os.close(reader)
+    assert stat.S_ISFIFO(pipe.lstat().st_mode)
+    assert link.is_symlink()

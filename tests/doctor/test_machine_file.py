@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from dataclasses import replace
 
 import pytest
@@ -122,3 +124,14 @@ def test_json_is_read_as_well(tmp_path):
 def test_no_topology_of_the_tests_names_anybody():
     for path in TOPOLOGIES.glob("*.yaml"):
         assert "hostname" not in path.read_text()
+
+
+def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path):
+    """As root, replacing /dev/null would take it away from the whole machine."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDWR | os.O_NONBLOCK)
+    write_machine(topology("laptop"), pipe)
+    assert b"schema_version" in os.read(reader, 1 << 20)
+    os.close(reader)
+    assert stat.S_ISFIFO(pipe.lstat().st_mode)

@@ -362,12 +362,26 @@ CASES = [
     ),
     case(
         "context_beyond_draft",
-        at("--context-length 65535", draft=ModelFacts(max_position_embeddings=4096)),
+        at("--context-length 65535", draft=ModelFacts(context_tokens=4096)),
         at(
             "--context-length 65535",
-            draft=ModelFacts(max_position_embeddings=4096),
+            draft=ModelFacts(context_tokens=4096),
             env={"SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN": "1"},
         ),
+    ),
+    case(
+        "context_beyond_draft",
+        at("", target=ModelFacts(context_tokens=262144), draft=ModelFacts(context_tokens=40960)),
+        at(
+            "--context-length 40960",
+            target=ModelFacts(context_tokens=262144),
+            draft=ModelFacts(context_tokens=40960),
+        ),
+    ),
+    case(
+        "context_beyond_draft",
+        at("--context-length 65536", draft=ModelFacts(context_tokens=65535)),
+        at("", draft=ModelFacts(context_tokens=40960)),
     ),
     case("prefill_graph_off", at(target=K25), at("--cuda-graph-backend-prefill breakable", target=K25)),
     case(

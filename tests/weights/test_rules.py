@@ -18,7 +18,7 @@ from dflashctl.core.profile import Engine, EngineName, Memory, ModelRef, Profile
 from dflashctl.core.proof import judged_bytes
 from dflashctl.core.retry import Attempt, asked_wait_s, wait_before_next_s
 from dflashctl.core.safetensors_header import header_bytes, problem_of_header
-from dflashctl.core.selection import choose, missing_shards
+from dflashctl.core.selection import choose, lacking_shards
 from dflashctl.core.stall import Growth, excused, grown, stalled_s
 from dflashctl.core.weights_lock import Lock, code_changes, difference, dump, is_safe_path, locked, parse
 from tests.weights.hub_kit import DRAFT_CONFIG, TARGET_CONFIG
@@ -77,8 +77,22 @@ def test_serving_gets_what_it_needs_and_no_duplicates(listed, ref, indexed, expe
     assert {path for path, _ in selection.left_out} == set(listed) - expected
 
 
-def test_missing_shards_are_those_that_the_index_names():
-    assert missing_shards(files("a", "b"), ["a", "b", "c"]) == ("c",)
+@pytest.mark.parametrize(
+    ("listed", "ignored", "indexed", "expected"),
+    [
+        (["a", "b"], (), ["a", "b", "c"], ("c",)),
+        (["a", "b"], ("c*",), ["a", "b", "c"], ()),
+        (["m-1-of-3.safetensors"], (), None, ("m-2-of-3.safetensors", "m-3-of-3.safetensors")),
+        (["x/m-00002-of-00002.safetensors"], (), None, ("x/m-00001-of-00002.safetensors",)),
+        (["m-1-of-2.safetensors"], (), ["m-1-of-2.safetensors"], ()),  # the index knows better
+        (["m-1-of-2.safetensors"], ("*-2-of-*",), None, ()),
+        (["m-1-of-999999999.safetensors"], (), None, ()),  # no count of shards
+        (["model.safetensors"], (), None, ()),
+    ],
+)
+def test_lacking_shards_are_those_that_the_index_names_or_the_names_count(listed, ignored, indexed, expected):
+    ref = ModelRef(repo="a/b", ignore_patterns=ignored)
+    assert lacking_shards(files(*listed), ref, indexed) == expected
 
 
 @pytest.mark.parametrize(
@@ -139,7 +153,7 @@ def pair(target=None, draft=None, **profile):
         (pair(draft={"mask_token_id": 2}), "error", ["mask token 2 is also eos_token_id"]),
         (pair(draft={"mask_token_id": 0}), "error", ["mask token 0 is also pad_token_id"]),
         (pair(target={"eos_token_id": [7, 3]}), "error", ["also eos_token_id", "a/t"]),
-        (pair(speculative=Speculative(block_size=17)), "error", ["17", "16", "--block-size 16"]),
+        (pair(speculative=Speculative(block_size=17)), "warning", ["17", "16", "--block-size 16"]),
         (pair(speculative=Speculative(draft_window_size=8)), "error", ["window of 8", "block of 16"]),
         (
             pair(draft={"sliding_window": 64}, speculative=Speculative(draft_window_size=128)),
@@ -157,8 +171,16 @@ def pair(target=None, draft=None, **profile):
         ),
         (
             pair(target={"max_position_embeddings": 8192}),
+            "error",
+            ["8192", "config.json of a/t", "--set memory.context_length=4096"],
+        ),
+        (
+            pair(
+                target={"max_position_embeddings": 8192},
+                environment={"SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN": "Yes"},
+            ),
             "warning",
-            ["8192", "max_position_embeddings of a/t"],
+            ["8192", "4096"],
         ),
         (pair(target={"auto_map": {"AutoConfig": "c.C"}}), "warning", ["trust_remote_code is off", "c.C"]),
     ],
@@ -223,9 +245,52 @@ def test_a_multimodal_config_keeps_its_numbers_one_level_down():
         61,
         163840,
     )
-    assert config.context_tokens == 262144
+    assert config.facts.context_tokens == 131072
     assert config.special_ids == (("eos_token_id", 163585), ("eos_token_id", 163586))
     assert config.code == ("configuration_kimi.KimiConfig",)
+
+
+# What get_context_length of SGLang 0.5.23 answered for a Qwen3Config of transformers 5.19 with these values.
+LINEAR, YARN = {"type": "linear", "factor": 4.0}, {"rope_type": "yarn", "factor": 4.0}
+
+
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        ({"max_position_embeddings": 40960}, 40960),
+        ({"max_position_embeddings": 40960, "rope_scaling": None}, 40960),
+        ({"max_position_embeddings": 40960, "rope_scaling": LINEAR}, 163840),
+        ({"max_position_embeddings": 40960, "rope_parameters": LINEAR}, 163840),
+        ({"max_position_embeddings": 40960, "rope_scaling": {"rope_type": "dynamic", "factor": 2.0}}, 81920),
+        ({"max_position_embeddings": 40960, "rope_scaling": {"rope_type": "mrope", "factor": 3}}, 122880),
+        ({"max_position_embeddings": 40960, "rope_scaling": {"rope_type": "mrope"}}, 40960),
+        ({"max_position_embeddings": 40960, "rope_scaling": YARN}, 40960),
+        (
+            {
+                "max_position_embeddings": 40960,
+                "rope_scaling": {**YARN, "original_max_position_embeddings": 40960},
+            },
+            40960,
+        ),
+        (
+            {
+                "max_position_embeddings": 40960,
+                "rope_scaling": {**LINEAR, "original_max_position_embeddings": 4096},
+            },
+            40960,
+        ),
+        ({"max_position_embeddings": 8192, "rope_scaling": {"rope_type": "llama3", "factor": 8.0}}, 8192),
+        ({"max_position_embeddings": 40960, "rope_parameters": {"full_attention": LINEAR}}, 40960),
+        ({"max_position_embeddings": 40960, "rope_parameters": {"rope_type": "default"}}, 40960),
+        ({"seq_length": 100, "max_position_embeddings": 40960}, 100),
+        ({"model_max_length": 100, "max_position_embeddings": 40960}, 100),
+        ({"max_position_embeddings": 40960, "rope_scaling": {"type": "linear", "factor": None}}, 40960),
+        ({}, None),  # the class's own default, which config.json does not say
+    ],
+)
+def test_a_models_context_is_derived_as_sglang_derives_it(config, expected):
+    for data in (config, {"text_config": config}):
+        assert parse_config(data).facts.context_tokens == expected
 
 
 @pytest.mark.parametrize("text", [b"<!DOCTYPE html><html></html>", b"", b"[]", b"\xff\xfe"])
@@ -365,6 +430,33 @@ def test_a_lock_stands_for_the_profile_it_was_made_from(change, word):
     ref, _ = lock_of(**change)
     found = difference(ref, entry)
     assert found is None if word is None else word in found
+
+
+A, B, C = "a" * 40, "b" * 40, "c" * 40
+
+
+@pytest.mark.parametrize(
+    ("steps", "own", "others"),
+    [
+        ([(A, True)], A, []),
+        ([(A, True), (C, False)], A, [C]),
+        ([(C, False), (A, True)], A, [C]),
+        ([(C, False)], None, [C]),
+        ([(A, True), (A, False)], A, []),
+        ([(A, True), (C, False), (C, True)], C, []),
+        ([(A, True), (C, False), (C, False)], A, [C]),
+        ([(A, True), (B, True)], B, []),
+    ],
+)
+def test_what_options_ask_for_stands_beside_what_the_profile_names(steps, own, others):
+    lock = Lock(profile="p")
+    for commit, by_profile in steps:
+        ref = ModelRef(repo="a/b", revision=commit)
+        lock = lock.with_entry("target", ref, locked(ref, commit, ()), own=by_profile)
+        assert lock.fitting("target", ref) is not None
+    assert (lock.target.commit if lock.target else None) == own
+    assert [e.commit for e in lock.others] == others
+    assert parse(dump(lock), where="here") == lock
 
 
 def test_changed_code_is_named():

@@ -10,6 +10,7 @@ from dflashctl.engines.sglang.rules.rule import Rule
 if TYPE_CHECKING:
     from dflashctl.engines.sglang.situation import Situation
 
+_LONGER_CONTEXT = "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN"
 _PAGES = "sglang 0.5.23: srt/arg_groups/overrides.py:1161"
 
 
@@ -26,8 +27,9 @@ def _fa4_target(s: Situation) -> bool:
 
 
 def _short_draft(s: Situation) -> bool:
-    longest, wanted = s.draft.max_position_embeddings, s.number("--context-length")
-    allowed = s.on("SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN")
+    longest, asked = s.draft.context_tokens, s.number("--context-length")
+    wanted = asked if asked is not None else s.target.context_tokens
+    allowed = s.environment.get(_LONGER_CONTEXT, "").lower() in ("1", "true", "yes", "y")
     return s.dflash and longest is not None and wanted is not None and wanted > longest and not allowed
 
 
@@ -149,12 +151,13 @@ RULES: tuple[Rule, ...] = (
         since="0.5.11",
         severity=Severity.ERROR,
         consequence=(
-            "the context length is longer than the draft's {s.draft.max_position_embeddings}: SGLang refuses to load the draft"
+            "the context length (--context-length, else the target's own) is longer than the draft's "
+            "{s.draft.context_tokens}: SGLang loads the target and then refuses to load the draft"
         ),
         fix=(
-            "--set memory.context_length={s.draft.max_position_embeddings}, or "
-            "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1 in the environment (accept length falls beyond that length)"
+            "--set memory.context_length={s.draft.context_tokens}, or "
+            "--set environment.SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1 (accept length falls beyond that length)"
         ),
-        source="srt/configs/model_config.py",
+        source="sglang 0.5.23: srt/configs/model_config.py:1291",
     ),
 )
