@@ -72,6 +72,10 @@ def own_server(env: Env, request: PlanRequest) -> Iterator[LiveServer]:
         if isinstance(stop, StoppedEarly):
             raise Interrupted(f"interrupted while {name!r} was started") from stop
         raise
+    if report.exit_code is ExitCode.INTERRUPTED:
+        if ours:
+            _stop(env, name)
+        raise Interrupted(f"interrupted while {name!r} was started")
     try:
         _require_up(report, name)
         yield live_server(env, name, None)

@@ -107,6 +107,9 @@ def _prepared(env: Env, request: PlanRequest, made: Planned, owned: OwnedInstanc
         stopped = error.exit_code in (ExitCode.OK, ExitCode.INTERRUPTED)
         _end(owned, Phase.STOPPED if stopped else Phase.FAILED, error.message)
         raise
+    except KeyboardInterrupt:
+        _end(owned, Phase.STOPPED, "stopped before the server was started")
+        raise
     if again.plan.refusals:
         _end(owned, Phase.FAILED, again.plan.refusals[0].summary)
     return again
@@ -120,6 +123,8 @@ def _end(owned: OwnedInstance, phase: Phase, text: str) -> None:
 def _detached(env: Env, plan: Plan, started: SuperviseResult) -> Report:
     if started.exit_code is not ExitCode.OK:
         return _failed(plan, started, ())
+    if started.interrupted or started.record.phase is Phase.STOPPED:
+        return _not_waited_for(plan, started)
     if not started.record.ready:
         steps = ("dflashctl status --watch", f"dflashctl down {plan.name}")
         return Report(
@@ -129,7 +134,10 @@ def _detached(env: Env, plan: Plan, started: SuperviseResult) -> Report:
             findings=plan.findings,
             next_steps=steps,
         )
-    proofs = prove_plan(env, plan)
+    try:
+        proofs = prove_plan(env, plan)
+    except KeyboardInterrupt:
+        return _not_waited_for(plan, started)
     bad = _any_failed(proofs)
     return Report(
         command="up",
@@ -142,6 +150,24 @@ def _detached(env: Env, plan: Plan, started: SuperviseResult) -> Report:
             f"dflashctl bench {plan.name}",
             f"dflashctl down {plan.name}",
         ),
+    )
+
+
+def _not_waited_for(plan: Plan, started: SuperviseResult) -> Report:
+    """Exit 130: the user went away before it was known to be ready, or somebody stopped it meanwhile."""
+    told = f"{plan.name!r} goes on in the background ({started.record.phase.value})"
+    steps: tuple[str, ...] = ("dflashctl status --watch", f"dflashctl down {plan.name}")
+    if not started.left_running:
+        told, steps = f"{plan.name!r} was stopped before it was ready", (f"dflashctl up {plan.profile}",)
+    error = ErrorInfo(message=f"interrupted: {told}", hint=steps[-1], exit_code=int(ExitCode.INTERRUPTED))
+    return Report(
+        command="up",
+        data=_result(started.record, plan),
+        outcome=Outcome.PARTIAL if started.left_running else Outcome.FAILED,
+        exit_code=ExitCode.INTERRUPTED,
+        findings=plan.findings,
+        errors=(error,),
+        next_steps=steps,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dflashctl.core.errors import ExitCode, StateError
@@ -35,17 +36,18 @@ def start_detached(
     `owned` hands its lock over: from then on the detached supervisor owns the instance.
     """
     held = owned if owned is not None else env.instances.own(plan.name)
-    with held:
-        sweep_previous(held)
-        plan_file = held.write("plan.json", dump_plan(plan))
-        log = held.log_path
-        process = _spawn(plan_file, env, held.lock_descriptor(), str(log.with_name("supervisor.log")))
-    if not wait:
-        return _result(env, plan.name, log)
+    log, process = held.log_path, None
     try:
-        _wait(env, plan.name, process)
+        with held:
+            sweep_previous(held)
+            plan_file = held.write("plan.json", dump_plan(plan))
+            process = _spawn(plan_file, env, held.lock_descriptor(), str(log.with_name("supervisor.log")))
+        if wait:
+            _wait(env, plan.name, process)
     except KeyboardInterrupt:
-        return _result(env, plan.name, log)
+        if process is None:
+            raise
+        return replace(_result(env, plan.name, log), interrupted=True)
     return _result(env, plan.name, log)
 
 

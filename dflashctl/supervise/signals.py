@@ -85,41 +85,74 @@ def is_suspend(number: int) -> bool:
     return number in _SUSPENDS
 
 
+class Stopped(KeyboardInterrupt):
+    """A signal that ends a command; no error, so that nobody who handles those of a request takes it for one."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.name = signal.Signals(number).name
+        self.number = number
+
+
+class _OneStop:
+    """Which signals are another stop: what comes within 0.25 s of one belongs to it, for all of one command."""
+
+    last_s = float("-inf")
+    _depth = 0
+
+    @contextmanager
+    def within(self) -> Iterator[None]:
+        if not self._depth:
+            self.last_s = float("-inf")
+        self._depth += 1
+        try:
+            yield
+        finally:
+            self._depth -= 1
+
+    def is_another(self) -> bool:
+        now_s = time.monotonic()
+        if now_s - self.last_s <= _ONE_STOP_S:
+            return False
+        self.last_s = now_s
+        return True
+
+
+_one_stop = _OneStop()
+
+
 @contextmanager
 def stop_raises() -> Iterator[None]:
-    """While a command prepares a start, TERM and HUP raise StoppedEarly, Ctrl-C raises Interrupted.
+    """While a command prepares a start, a stop is a KeyboardInterrupt within, and to the outside an error.
 
-    PID 1 has no default for signals, so without this a container could not be stopped while it fetches.
+    TERM and HUP are StoppedEarly, Ctrl-C is Interrupted. PID 1 has no default for signals, so without this a
+    container could not be stopped while it fetches.
     """
-
-    def _raise(number: int, _frame: FrameType | None) -> None:
-        kind = Interrupted if number == signal.SIGINT else StoppedEarly
-        raise kind(f"stopped by {signal.Signals(number).name} before the server was started")
-
-    old = {number: signal.signal(number, _raise) for number in _STOPS}
     try:
-        yield
-    finally:
-        for number, handler in old.items():
-            signal.signal(number, handler)
+        with _stops_handled():
+            yield
+    except Stopped as stop:
+        kind = Interrupted if stop.number == signal.SIGINT else StoppedEarly
+        raise kind(f"stopped by {stop.name} before the server was started") from None
 
 
 @contextmanager
 def stops_interrupt() -> Iterator[None]:
-    """While a command measures, TERM and HUP end it as Ctrl-C does, so that its servers are stopped and results kept.
+    """While a command measures, TERM and HUP end it as Ctrl-C does, so that its servers are stopped and results kept."""
+    with _stops_handled():
+        yield
 
-    A hang-up that is ignored (nohup) stays so. What comes within 0.25 s of a signal belongs to the same stop.
-    """
-    last_s = float("-inf")
 
-    def _interrupt(number: int, frame: FrameType | None) -> None:
-        nonlocal last_s
-        before_s, last_s = last_s, time.monotonic()
-        if last_s - before_s > _ONE_STOP_S:
-            signal.default_int_handler(number, frame)
+@contextmanager
+def _stops_handled() -> Iterator[None]:
+    """Each stop raises Stopped once; a signal that is ignored, such as HUP under nohup, stays so."""
+
+    def _raise(number: int, _frame: FrameType | None) -> None:
+        if _one_stop.is_another():
+            raise Stopped(number)
 
     meant = [n for n in _STOPS if signal.getsignal(n) is not signal.SIG_IGN]
-    with _handled(meant, _interrupt):
+    with _one_stop.within(), _handled(meant, _raise):
         yield
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import urllib.request
 from pathlib import Path
@@ -171,6 +172,42 @@ def test_a_signal_in_each_phase_leaves_nothing(program, port, phase, number):
     out, err = process.communicate(timeout=60)
     assert process.returncode in ((0, 130) if number == INTERRUPT else (0,)), out + err
     assert "Traceback" not in err
+    gone(port)
+
+
+def has_server(program):
+    return program.record("tiny-cpu").get("server")
+
+
+def is_ready(program):
+    return program.record("tiny-cpu").get("ready")
+
+
+@pytest.mark.parametrize("number", [INTERRUPT, TERMINATE, signal.SIGHUP])
+@pytest.mark.parametrize("when", [has_server, is_ready])
+def test_a_signal_while_up_waits_for_a_detached_server_leaves_it_and_says_so(program, port, when, number):
+    """Also in the proofs that follow: a signal is no fault of the server."""
+    process = program.start("up", "tiny-cpu", "--port", port, "-d", "--json", start_new_session=True)
+    wait_for(lambda: when(program), "the start")
+    os.killpg(process.pid, number)
+    os.killpg(process.pid, number)
+    out, err = process.communicate(timeout=60)
+    told = json.loads(out)
+    assert (process.returncode, told["outcome"]) == (130, "partial"), out + err
+    assert "goes on in the background" in told["errors"][0]["message"]
+    assert told["next_steps"][-1] == "dflashctl down tiny-cpu"
+    wait_for(lambda: is_ready(program), "ready")
+    assert program.run("down", "tiny-cpu").returncode == 0
+    gone(port)
+
+
+def test_a_detached_start_that_is_stopped_by_another_is_not_called_up(program, port):
+    process = program.start("up", "tiny-cpu", "--port", port, "-d", "--json")
+    wait_for(lambda: program.record("tiny-cpu").get("phase") == "loading", "the start")
+    assert program.run("down", "tiny-cpu").returncode == 0
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, out + err
+    assert "was stopped before it was ready" in json.loads(out)["errors"][0]["message"]
     gone(port)
 
 
