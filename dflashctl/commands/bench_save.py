@@ -44,7 +44,7 @@ def existing(path: Path) -> Kept:
 
 def _runs_in(path: Path) -> dict[str, object]:
     """The result file as it is now, empty when there is none."""
-    if not path.exists():
+    if not os.path.exists(path):
         return {}
     found = mapping(read_document(path))
     if found.get("kind") != RUN_FILE_KIND or found.get("schema_version") != RUN_FILE_VERSION:
@@ -158,7 +158,7 @@ def write_bytes(path: Path, data: bytes) -> None:
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        if path.exists() and not path.is_file():
+        if os.path.exists(path) and not os.path.isfile(path):
             path.write_bytes(data)
             return
         part.write_bytes(data)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from datetime import datetime
 from typing import TYPE_CHECKING, NoReturn
 
@@ -53,7 +54,9 @@ class JinjaTemplates:
     def load(self, folder: Path) -> JinjaTemplate:
         config = _config(folder / "tokenizer_config.json")
         own = folder / "chat_template.jinja"
-        source = own.read_text(encoding="utf-8") if own.is_file() else _named(config.get("chat_template"))
+        source = (
+            own.read_text(encoding="utf-8") if os.path.isfile(own) else _named(config.get("chat_template"))
+        )
         if source is None:
             raise UsageProblem(
                 f"{str(folder)!r} has no chat template", hint="--tokenizer FOLDER of the model, or --api chat"

@@ -175,7 +175,7 @@ def _linked_files(snapshot: Path) -> tuple[ModelFile, ...]:
         for name in names:
             path = Path(folder) / name
             blob = os.path.basename(os.readlink(path)) if path.is_symlink() else ""
-            if not path.exists():
+            if not os.path.exists(path):
                 continue
             found.append(
                 ModelFile(
