@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from dflashctl.commands.live_server import api_key, live_server
 from dflashctl.commands.planned import planned
 from dflashctl.core.errors import Unavailable
+from dflashctl.core.json_text import json_loads
 from dflashctl.core.options import PlanRequest
 from dflashctl.core.profile_diff import between, with_running
 from dflashctl.core.report import Report
@@ -55,7 +55,7 @@ def _server_info(env: Env, url: str, key: str | None) -> Mapping[str, object]:
             hint="dflashctl status",
         )
     try:
-        found = json.loads(reply.body)
+        found = json_loads(reply.body)
     except ValueError as error:
         raise Unavailable(f"{url}/server_info is not JSON", hint="dflashctl status") from error
     return found if isinstance(found, dict) else {}

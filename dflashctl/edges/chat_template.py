@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NoReturn
 
 from dflashctl.core.errors import Permanent, UsageProblem
+from dflashctl.core.json_text import json_loads
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -71,7 +72,7 @@ class JinjaTemplates:
 
 def _config(path: Path) -> dict[str, object]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json_loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:

@@ -210,4 +210,4 @@ def _locked(descriptor: int) -> bool:
 
 
 def _short_hash(path: Path) -> str:
-    return hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:8]
+    return hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:8]
