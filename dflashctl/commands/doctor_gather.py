@@ -75,7 +75,9 @@ def gather(env: Env, request: PlanRequest, machine: Machine) -> Facts:
         return Facts(machine=machine)
     server = _own_server(env, request)
     judged = without_server(machine, server) if server else machine
-    made = planned(env, _to_plan(request, judged), machine=judged)
+    on_sglang = env.profiles.load(request.profile).profile.engine.name is EngineName.SGLANG
+    asked = _to_plan(request, judged) if on_sglang else replace(request, dry_run=True)
+    made = planned(env, asked, machine=judged)
     return replace(facts_of(env, made, request), running=server)
 
 

@@ -9,6 +9,7 @@ from dflashctl.commands.planned import planned
 from dflashctl.core.errors import Unavailable
 from dflashctl.core.json_text import json_loads
 from dflashctl.core.options import PlanRequest
+from dflashctl.core.profile import EngineName
 from dflashctl.core.profile_diff import between, with_running
 from dflashctl.core.report import Report
 
@@ -39,8 +40,11 @@ def profile_diff_running(
     server = live_server(env, None if url is not None else name or profile, url)
     info = _server_info(env, server.url, api_key(env, key_variable))
     version = info.get("version")
+    on_sglang = env.profiles.load(profile).profile.engine.name is EngineName.SGLANG
     request = PlanRequest(
-        profile=profile, dry_run=True, engine_version=version if isinstance(version, str) else None
+        profile=profile,
+        dry_run=True,
+        engine_version=version if on_sglang and isinstance(version, str) else None,
     )
     plan = planned(env, request).plan
     return Report(command=_COMMAND, data=with_running(profile, plan.arguments, info))
