@@ -61,7 +61,7 @@ def schema(ctx: typer.Context, *, json: o.Json = False) -> object:
     return profile_schema_report()
 
 
-@plan_options(without=("dry_run", "skip_doctor", "skip_fetch", "offline"), required=False)
+@plan_options(idle=("offline", "dry_run", "skip_doctor", "skip_fetch"), required=False)
 def explain(
     ctx: typer.Context,
     plan: PlanRequest,
