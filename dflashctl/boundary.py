@@ -6,12 +6,14 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from dflashctl.core.errors import DflashError, ExitCode, Interrupted
+from dflashctl.core.errors import DflashError, ExitCode, Interrupted, UsageError
 from dflashctl.core.report import ErrorInfo, Outcome, Report, failure
 from dflashctl.env import Env
+from dflashctl.streams import lost
+from dflashctl.ui.output import OutputLost
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from dflashctl.ui.screen import Screen
 
@@ -23,24 +25,31 @@ def run_app(
     from dflashctl.ui.screen import Screen
 
     screen = screen or Screen.of(argv, out=sys.stdout, err=sys.stderr)
-    env = make_env(screen) if make_env else Env(notify=screen.notify, show_line=screen.server_line)
+    report = Report(command="")
     try:
         with screen:
-            report = _report(list(argv), env, screen)
+            report = _report(list(argv), make_env or _real_world, screen)
             if report.mute:
                 os._exit(int(report.exit_code))
             screen.show(report)
-        return int(report.exit_code)
-    except BrokenPipeError:
-        return _closed_pipe()
+    except OutputLost as end:
+        return lost(end.error, int(report.exit_code))
+    return int(report.exit_code)
 
 
-def _report(argv: list[str], env: Env, screen: Screen) -> Report:
-    from dflashctl.cli.app import UsageError, invoke
+def _real_world(screen: Screen) -> Env:
+    return Env(notify=screen.notify, show_line=screen.server_line)
+
+
+def _report(argv: list[str], make_env: Callable[[Screen], Env], screen: Screen) -> Report:
     from dflashctl.cli.table import command_name
 
     name = command_name(argv)
+    env: Env | None = None
     try:
+        from dflashctl.cli.app import invoke
+
+        env = make_env(screen)
         return _last(invoke(argv, env), screen)
     except UsageError as error:
         return _usage(name, error)
@@ -48,10 +57,10 @@ def _report(argv: list[str], env: Env, screen: Screen) -> Report:
         return failure(name, error)
     except KeyboardInterrupt:
         return failure(name, Interrupted("interrupted", hint="dflashctl status"))
-    except (BrokenPipeError, SystemExit):
+    except (OutputLost, SystemExit):
         raise
     except Exception as error:  # noqa: BLE001 - the sanctioned place: a bug becomes a crash report
-        return _crash(name, argv, env, error)
+        return _crash(name, argv, env.environ if env else os.environ, error)
 
 
 def _last(result: object, screen: Screen) -> Report:
@@ -75,19 +84,13 @@ def _usage(name: str, error: DflashError) -> Report:
     )
 
 
-def _crash(name: str, argv: list[str], env: Env, error: Exception) -> Report:
+def _crash(name: str, argv: list[str], environ: Mapping[str, str], error: Exception) -> Report:
     from dflashctl.edges.crash_report import write_crash_report
 
-    path = write_crash_report(argv, env.environ, error)
+    path = write_crash_report(argv, environ, error)
     info = ErrorInfo(
         message=f"a bug in dflashctl: {type(error).__name__}: {error}",
         hint=f"please report it with the file {path}",
         exit_code=int(ExitCode.BUG),
     )
     return Report(command=name, outcome=Outcome.FAILED, exit_code=ExitCode.BUG, errors=(info,))
-
-
-def _closed_pipe() -> int:
-    """The reader of our output went away (`| head`): end quietly, as other tools do."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 141

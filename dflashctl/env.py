@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dflashctl.core.errors import UsageProblem
+from dflashctl.core.errors import Permanent, UsageProblem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -33,6 +33,15 @@ def _silent(_event: Progress) -> None:
     """Drop progress, for callers that do not watch."""
 
 
+def _working_folder() -> Path:
+    try:
+        return Path.cwd()
+    except OSError as error:
+        raise Permanent(
+            f"the working folder cannot be used: {error.strerror}", hint="cd to a folder that exists"
+        ) from error
+
+
 class Env:
     """The parts are made at first use, so that a command pays only for what it touches.
 
@@ -49,7 +58,7 @@ class Env:
         **parts: object,
     ) -> None:
         self.environ: Mapping[str, str] = dict(os.environ) if environ is None else environ
-        self.cwd = cwd or Path.cwd()
+        self.cwd = cwd or _working_folder()
         self.python = sys.executable
         self.is_first_process = os.getpid() == 1  # of a container, whose log is read from outside
         self.notify = notify

@@ -8,7 +8,26 @@ import sys
 
 def main() -> None:
     """Entry point of the console script."""
-    sys.exit(run(sys.argv[1:]))
+    sys.exit(_guarded(sys.argv[1:]))
+
+
+def _guarded(argv: list[str]) -> int:
+    """The exit code, also when Ctrl-C comes before the boundary stands or the output cannot be written."""
+    code = 0
+    try:
+        from dflashctl import streams
+
+        streams.prepare()
+        code = run(argv)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        sys.stderr.write("error: interrupted\n")
+        return 130
+    except OSError as error:  # what commands meet is theirs: here it is our own output
+        from dflashctl import streams
+
+        return streams.lost(error, code)
+    return code
 
 
 def run(argv: list[str]) -> int:
@@ -16,11 +35,9 @@ def run(argv: list[str]) -> int:
     if argv == ["--version"]:
         from dflashctl import __version__
 
-        sys.stdout.write(f"dflashctl {__version__}\n")
-        return 0
+        return _answered(f"dflashctl {__version__}\n", 0)
     if (text := _help(argv)) is not None:
-        sys.stdout.write(text)
-        return 0 if any(word in _HELP_WORDS for word in argv) else 2
+        return _answered(text, 0 if any(word in _HELP_WORDS for word in argv) else 2)
     if argv[0] == "__complete":
         from dflashctl.cli.complete import complete
 
@@ -34,6 +51,12 @@ def run(argv: list[str]) -> int:
     from dflashctl.boundary import run_app
 
     return run_app(argv)
+
+
+def _answered(text: str, code: int) -> int:
+    from dflashctl.streams import answered
+
+    return answered(text, code)
 
 
 _HELP_WORDS = ("--help", "-h")

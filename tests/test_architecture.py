@@ -40,7 +40,7 @@ LAYERS = {
     },
     "report_html": {"core", "report_html"},
     "ui": {"core", "ui"},
-    "cli": {"core", "commands", "cli", "edges", "env"},
+    "cli": {"core", "commands", "cli", "edges", "env", "streams"},
     "reference": {"reference"},
     "signatures": {"core", "signatures"},
 }

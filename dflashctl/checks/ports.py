@@ -22,6 +22,9 @@ def check(facts: Facts) -> Iterator[Finding]:
     for use in facts.ports:
         if use.free or _is_its_own(facts, use):
             continue
+        if use.problem is not None:
+            yield found(ID, Severity.ERROR, f"{use.problem} ({use.purpose})", fix=use.fix)
+            continue
         owner = ""
         if use.owner_pid is not None:
             owner = f" by pid {use.owner_pid}" + (f" ({use.owner_name})" if use.owner_name else "")

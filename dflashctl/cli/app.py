@@ -14,17 +14,13 @@ import typer
 from typer import TyperException
 
 from dflashctl.cli.table import ENTRIES, GROUPS, find
-from dflashctl.core.errors import ExitCode, UsageProblem
+from dflashctl.core.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from dflashctl.cli.table import Entry
     from dflashctl.env import Env
-
-
-class UsageError(UsageProblem):
-    """A command line that is not one of ours."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,7 +25,7 @@ class OptionInfo:
 
 @dataclass(frozen=True, kw_only=True)
 class CommandInfo:
-    """`words` are the command's words; `argument` is the metavar of its positional argument.
+    """`words` are the command's words; `arguments` its positional ones, each as metavar and help.
 
     `help` is the first sentence of `text`, which is the whole docstring.
     """
@@ -34,9 +34,13 @@ class CommandInfo:
     help: str
     text: str = ""
     options: tuple[OptionInfo, ...] = ()
-    argument: str | None = None
-    argument_help: str = ""
+    arguments: tuple[tuple[str, str], ...] = ()
     children: tuple[CommandInfo, ...] = ()
+
+    @property
+    def argument(self) -> str | None:
+        """The metavar that says what completes the words: of several the last, which the others are like."""
+        return self.arguments[-1][0] if self.arguments else None
 
 
 def commands() -> tuple[CommandInfo, ...]:
@@ -56,7 +60,7 @@ def _gathered(word: str, infos: list[CommandInfo]) -> CommandInfo:
 
 def _command(words: tuple[str, ...], function: Any) -> CommandInfo:
     options: list[OptionInfo] = []
-    argument, argument_help = None, ""
+    arguments: list[tuple[str, str]] = []
     for parameter in inspect.signature(function, eval_str=True).parameters.values():
         declared = _declared(parameter)
         if declared is None:
@@ -64,7 +68,7 @@ def _command(words: tuple[str, ...], function: Any) -> CommandInfo:
         if "ArgumentInfo" in type(declared).__name__:
             optional = parameter.default is not inspect.Parameter.empty
             name = str(declared.metavar or parameter.name.upper())
-            argument, argument_help = f"[{name}]" if optional else name, str(declared.help or "")
+            arguments.append((f"[{name}]" if optional else name, str(declared.help or "")))
         else:
             options.append(_option(parameter, declared))
     text = inspect.cleandoc(function.__doc__ or "")
@@ -73,8 +77,7 @@ def _command(words: tuple[str, ...], function: Any) -> CommandInfo:
         help=text.split("\n", 1)[0],
         text=text,
         options=tuple(options),
-        argument=argument,
-        argument_help=argument_help,
+        arguments=tuple(arguments),
     )
 
 
@@ -89,9 +92,10 @@ def _option(parameter: inspect.Parameter, declared: Any) -> OptionInfo:
     first = (
         (declared.default,) if isinstance(declared.default, str) and declared.default.startswith("-") else ()
     )
-    names = (*first, *(declared.param_decls or ())) or (f"--{parameter.name.replace('_', '-')}",)
+    declarations = (*first, *(declared.param_decls or ())) or (f"--{parameter.name.replace('_', '-')}",)
+    names = tuple(name for pair in declarations for name in pair.split("/"))  # a switch and its opposite
     kind = get_args(parameter.annotation)[0]
-    metavar = None if kind is bool else str(declared.metavar or "VALUE")
+    metavar = None if kind is bool or bool in get_args(kind) else str(declared.metavar or "VALUE")
     return OptionInfo(
         names=names,
         metavar=metavar,

@@ -15,12 +15,15 @@ def fast_status(words: list[str]) -> int | None:
 
     from dflashctl.commands.status import status
     from dflashctl.core.errors import DflashError
-    from dflashctl.core.report import envelope, failure
+    from dflashctl.core.report import envelope, failure, is_utf8
     from dflashctl.env import Env
+    from dflashctl.streams import answered
 
     try:
         report = status(Env(), names[0] if names else None)
     except DflashError as error:
         report = failure("status", error)
-    sys.stdout.write(json.dumps(envelope(report), ensure_ascii=False) + "\n")
-    return int(report.exit_code)
+    except Exception:  # noqa: BLE001 - the full way meets it again, inside the boundary
+        return None
+    text = json.dumps(envelope(report), ensure_ascii=not is_utf8(sys.stdout))
+    return answered(text + "\n", int(report.exit_code))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -37,17 +37,24 @@ _OPTIONS: tuple[tuple[str, object, object], ...] = (
 _RUNTIMES = ("process", "docker")
 
 
+def _idle(parameter: str) -> object:
+    """The option as a command takes it that starts nothing: accepted, so that one line of options serves everywhere."""
+    text = "As for `up`; nothing is started here, so it changes nothing."
+    name = f"--{parameter.replace('_', '-')}"
+    return Annotated[bool, typer.Option(name, help=text, rich_help_panel=o.PLAN)]
+
+
 def plan_options(
-    *, without: tuple[str, ...] = (), required: bool = True
+    *, idle: tuple[str, ...] = (), required: bool = True
 ) -> Callable[[Callable[..., object]], Callable[..., object]]:
     """A decorator: the command gets `plan: PlanRequest` (its profile is empty when none is named and none is `required`).
 
-    `without` names options that make no sense for the command.
+    `idle` names switches that have no effect on the command, which its help says.
     """
 
     def decorate(command: Callable[..., object]) -> Callable[..., object]:
         own = inspect.signature(command, eval_str=True)
-        shared = [option for option in _OPTIONS if option[0] not in without]
+        shared = [(name, _idle(name) if name in idle else kind, usual) for name, kind, usual in _OPTIONS]
 
         @functools.wraps(command)
         def wrapper(ctx: typer.Context, **given: Any) -> object:

@@ -61,7 +61,7 @@ def schema(ctx: typer.Context, *, json: o.Json = False) -> object:
     return profile_schema_report()
 
 
-@plan_options(without=("dry_run", "skip_doctor", "skip_fetch", "offline"), required=False)
+@plan_options(idle=("offline", "dry_run", "skip_doctor", "skip_fetch"), required=False)
 def explain(
     ctx: typer.Context,
     plan: PlanRequest,
@@ -110,7 +110,7 @@ def diff(
     """
     from dflashctl.commands.profile_diff import profile_diff, profile_diff_running
 
-    wanted = 1 if running or url else 2
+    wanted = 1 if running or url is not None else 2
     if len(profiles) != wanted:
         raise UsageProblem(
             f"{wanted} profile{'s' if wanted > 1 else ''} to compare, not {len(profiles)}",

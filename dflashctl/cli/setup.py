@@ -11,7 +11,7 @@ from dflashctl.cli.plan_options import plan_options
 from dflashctl.core.options import PlanRequest
 
 
-@plan_options(without=("dry_run", "skip_doctor", "skip_fetch"), required=False)
+@plan_options(idle=("dry_run", "skip_doctor", "skip_fetch"), required=False)
 def doctor(
     ctx: typer.Context,
     plan: PlanRequest,

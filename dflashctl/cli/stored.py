@@ -61,7 +61,7 @@ def group_help(info: CommandInfo) -> str:
 def command_help(info: CommandInfo) -> str:
     """The text of `dflashctl COMMAND --help`."""
     name = " ".join(info.words)
-    usage = " ".join(("Usage: dflashctl", name, "[OPTIONS]", *([info.argument] if info.argument else [])))
+    usage = " ".join(("Usage: dflashctl", name, "[OPTIONS]", *(metavar for metavar, _ in info.arguments)))
     paragraphs = info.text.split("\n\n")
     examples = [p.removeprefix("Example: ") for p in paragraphs if p.startswith("Example: ")]
     prose = [p for p in paragraphs if not p.startswith("Example: ")]
@@ -71,8 +71,8 @@ def command_help(info: CommandInfo) -> str:
     lines += ["Examples:", *(f"  {example}" for example in examples), ""]
     if info.children:
         lines += _section("Commands", [(child.words[-1], child.help) for child in info.children])
-    if info.argument:
-        lines += _section("Argument", [(info.argument, info.argument_help)])
+    if info.arguments:
+        lines += _section("Arguments" if len(info.arguments) > 1 else "Argument", list(info.arguments))
     for panel in dict.fromkeys(("Options", *(option.panel for option in info.options))):
         rows = [(_names(option), option.help) for option in info.options if option.panel == panel]
         lines += _section(panel, [*rows, ("-h, --help", "Show this text.")] if panel == "Options" else rows)
@@ -80,7 +80,7 @@ def command_help(info: CommandInfo) -> str:
 
 
 def _names(option: OptionInfo) -> str:
-    names = ", ".join(sorted(option.names, key=len))
+    names = ", ".join(sorted(option.names, key=lambda name: name.startswith("--")))
     return f"{names} {option.metavar}" if option.metavar else names
 
 

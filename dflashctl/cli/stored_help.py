@@ -163,7 +163,10 @@ Plan:
   --runtime process|docker  Run the engine here or in a container.
   --image IMAGE             The container image of the engine.
   --offline                 Use only what is here already.
+  --dry-run                 As for `up`; nothing is started here, so it changes nothing.
   --machine FILE            Plan for a saved machine (doctor --save-machine).
+  --skip-doctor             As for `up`; nothing is started here, so it changes nothing.
+  --skip-fetch              As for `up`; nothing is started here, so it changes nothing.
 """,
     "fetch": """\
 Usage: dflashctl fetch [OPTIONS] [PROFILE]
@@ -252,8 +255,7 @@ Workload:
                                 Default: as the published figures were made.
   --temperature T               Sampling temperature.
   --top-p P                     Nucleus of the sampling.
-  --thinking/--no-thinking VALUE
-                                Reasoning on or off.
+  --thinking, --no-thinking     Reasoning on or off.
   --ignore-eos                  Generate on past the end of text.
   --input-tokens N              Length of random prompts.
   --prefix-tokens N             Length of shared prefixes.
@@ -269,21 +271,20 @@ Load:
   -c, --concurrency LIST        Requests in flight, with commas: 1,8,32.
   --rate LIST                   Requests per second (Poisson), with commas.
   --warm-up N                   Requests before the clock starts.
-  --flush-cache/--keep-cache VALUE
-                                Empty the prefix cache before each run.
+  --flush-cache, --keep-cache   Empty the prefix cache before each run.
   --processes N                 Processes of the load generator.
   --timeout SECONDS             Limit of one request.
   --max-duration SECONDS        Limit of one run.
   --sweep KEY=A,B               block_size=8,16, concurrency=1,8, or a profile path; repeatable.
-  --baseline/--no-baseline      In a sweep, also run without speculation.
-  --speculation/--no-speculation VALUE
+  --baseline, --no-baseline     In a sweep, also run without speculation.
+  --speculation, --no-speculation
                                 Only with, or only without.
 
 Judgement:
   --min-accept-length X     Exit 1 below it.
   --against FILE            An earlier result to compare with.
   --max-regression SHARE    Exit 1 when worse than --against by more: 0.05.
-  --expect/--no-expect      Exit 1 below the profile's published figures.
+  --expect, --no-expect     Exit 1 below the profile's published figures.
   --expect-tolerance SHARE  What may be missing.
   --slo-ttft-ms MS          Goodput counts requests within it.
   --slo-tpot-ms MS          Goodput counts requests within it.
@@ -297,14 +298,15 @@ Files:
   --jsonl FILE       The runs as bench_serving writes them.
 """,
     "bench compare": """\
-Usage: dflashctl bench compare [OPTIONS] B
+Usage: dflashctl bench compare [OPTIONS] A B
 
 Compare two results, with intervals; unlike settings are refused or marked.
 
 Examples:
   dflashctl bench compare before.json after.json
 
-Argument:
+Arguments:
+  A  A result file.
   B  Another one.
 
 Options:
@@ -420,7 +422,11 @@ Plan:
   --name NAME               Name of the instance; default: the profile's.
   --runtime process|docker  Run the engine here or in a container.
   --image IMAGE             The container image of the engine.
+  --offline                 As for `up`; nothing is started here, so it changes nothing.
+  --dry-run                 As for `up`; nothing is started here, so it changes nothing.
   --machine FILE            Plan for a saved machine (doctor --save-machine).
+  --skip-doctor             As for `up`; nothing is started here, so it changes nothing.
+  --skip-fetch              As for `up`; nothing is started here, so it changes nothing.
 """,
     "profile diff": """\
 Usage: dflashctl profile diff [OPTIONS] PROFILE...

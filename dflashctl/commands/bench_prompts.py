@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -260,7 +261,7 @@ def tokenizer_folder(env: Env, options: BenchOptions, client: Client) -> Path:
     info = mapping(parse_json(reply.body, "/model_info")) if reply.status == 200 else {}  # noqa: PLR2004
     named = text(info.get("tokenizer_path")) or text(info.get("model_path"))
     folder = env.cwd / named if named else None
-    if folder is None or not folder.is_dir():
+    if folder is None or not os.path.isdir(folder):
         raise UsageProblem(
             "the model's chat template is not on this host", hint="--tokenizer FOLDER, or --api chat"
         )

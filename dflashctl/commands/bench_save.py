@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from dflashctl.core.bench_runs import RUN_FILE_KIND, RUN_FILE_VERSION, BenchResult
 from dflashctl.core.errors import StateError, UsageProblem
+from dflashctl.core.json_text import json_loads
 from dflashctl.core.replies import mapping, values
 from dflashctl.core.report import to_json
 
@@ -18,11 +19,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+# A path that is no UTF-8 stands in JSON as the escape that reads back as the same path.
+_NO_TEXT = "backslashreplace"
+
 
 def read_document(path: Path) -> object:
     """The parsed file; UsageProblem when it cannot be read or is not JSON."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json_loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageProblem(f"{str(path)!r} cannot be read: {error.strerror}") from error
     except ValueError as error:
@@ -44,7 +48,7 @@ def existing(path: Path) -> Kept:
 
 def _runs_in(path: Path) -> dict[str, object]:
     """The result file as it is now, empty when there is none."""
-    if not path.exists():
+    if not os.path.exists(path):
         return {}
     found = mapping(read_document(path))
     if found.get("kind") != RUN_FILE_KIND or found.get("schema_version") != RUN_FILE_VERSION:
@@ -140,14 +144,14 @@ def append_text(path: Path, text: str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("ab") as file:
-            file.write(text.encode())
+            file.write(text.encode(errors=_NO_TEXT))
     except OSError as error:
         raise StateError(f"{str(path)!r} cannot be written: {error.strerror}") from error
 
 
 def write_text(path: Path, text: str) -> None:
     """Replace the file as a whole; StateError when it cannot be written."""
-    write_bytes(path, text.encode())
+    write_bytes(path, text.encode(errors=_NO_TEXT))
 
 
 def write_bytes(path: Path, data: bytes) -> None:
@@ -158,7 +162,7 @@ def write_bytes(path: Path, data: bytes) -> None:
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        if path.exists() and not path.is_file():
+        if os.path.exists(path) and not os.path.isfile(path):
             path.write_bytes(data)
             return
         part.write_bytes(data)

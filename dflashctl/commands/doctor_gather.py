@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ from dflashctl.core.errors import Permanent
 from dflashctl.core.facts import Facts, PortUse, WeightsOnDisk
 from dflashctl.core.fit import FitRequest
 from dflashctl.core.fit_verdict import judge_fit
+from dflashctl.core.json_text import json_loads
 from dflashctl.core.known_models import KNOWN_MODELS
 from dflashctl.core.kv_geometry import geometry_of
 from dflashctl.core.profile import EngineName
@@ -75,7 +75,9 @@ def gather(env: Env, request: PlanRequest, machine: Machine) -> Facts:
         return Facts(machine=machine)
     server = _own_server(env, request)
     judged = without_server(machine, server) if server else machine
-    made = planned(env, _to_plan(request, judged), machine=judged)
+    on_sglang = env.profiles.load(request.profile).profile.engine.name is EngineName.SGLANG
+    asked = _to_plan(request, judged) if on_sglang else replace(request, dry_run=True)
+    made = planned(env, asked, machine=judged)
     return replace(facts_of(env, made, request), running=server)
 
 
@@ -205,7 +207,7 @@ def _present_bytes(env: Env, folder: Path | None) -> int:
 def _indexed_bytes(env: Env, folder: Path | None) -> int | None:
     text = env.weight_store.read_bytes(folder / _INDEX) if folder is not None else None
     try:
-        size = json.loads(text)["metadata"]["total_size"] if text else None
+        size = json_loads(text)["metadata"]["total_size"] if text else None
     except (ValueError, KeyError, TypeError):
         return None
     return int(size) if isinstance(size, (int, float)) else None
@@ -214,7 +216,7 @@ def _indexed_bytes(env: Env, folder: Path | None) -> int | None:
 def _config(env: Env, folder: Path | None) -> dict[str, object] | None:
     text = env.weight_store.read_bytes(folder / "config.json") if folder is not None else None
     try:
-        config = json.loads(text) if text else None
+        config = json_loads(text) if text else None
     except ValueError:
         return None
     return config if isinstance(config, dict) else None

@@ -73,7 +73,13 @@ def _only(env: Env) -> Snapshot:
 
 
 def _checked(url: str) -> str:
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError as error:  # a bracket that is not closed, a port that is none
+        raise UsageProblem(
+            f"{url!r} is not an http address: {error}", hint="--url http://HOST:PORT"
+        ) from error
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise UsageProblem(f"{url!r} is not an http address", hint="--url http://HOST:PORT")
     if parts.username or parts.password:

@@ -23,10 +23,10 @@ def require_outputs(files: Iterable[tuple[str, Path | None]]) -> None:
 def _require_file(option: str, path: Path) -> None:
     """Files are replaced as a whole, so what counts is the folder: a file beside it is made and removed again."""
     try:
-        if path.exists() and not path.is_file():
+        if os.path.exists(path) and not os.path.isfile(path):
             raise UsageProblem(f"{option} {str(path)!r} is there already and no regular file")
-        folder = next(parent for parent in path.parents if parent.exists())
-        if not folder.is_dir():
+        folder = next(parent for parent in path.parents if os.path.exists(parent))
+        if not os.path.isdir(folder):
             raise NotADirectoryError(f"{str(folder)!r} is no folder")
         part = folder / f".{path.name}.{os.getpid()}.part"
         try:

@@ -14,15 +14,17 @@ from dflashctl.core.engine import EngineBuild
 from dflashctl.core.errors import EngineError, UsageProblem
 from dflashctl.core.exposure import exposure
 from dflashctl.core.findings import Finding, Severity
+from dflashctl.core.instance import check_name
 from dflashctl.core.machine import Machine
 from dflashctl.core.placement import gpus_needed
 from dflashctl.core.plan import Plan, PlanOptions, make_plan
 from dflashctl.core.profile import EngineName
+from dflashctl.core.profile_rules import MAX_PORT
 from dflashctl.core.release import release_named
 from dflashctl.engines import ENGINES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from dflashctl.core.engine import Engine
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 
 # More than any host has; beyond it the plan is refused for too few GPUs instead of being made up.
 _MOST_ASSUMED = 64
+_ASSUMED = "machine_assumed"
+NEWEST_REFERENCE = ENGINES[EngineName.REFERENCE.value].NEWEST_RELEASE
 PYTHON_VARIABLE = "DFLASHCTL_ENGINE_PYTHON"
 
 
@@ -55,7 +59,11 @@ def planned(env: Env, request: PlanRequest, *, machine: Machine | None = None) -
 
     `machine` is planned for as it is; None reads the one that the request means.
     """
+    if request.name is not None:
+        check_name(request.name)
     loaded = env.profiles.load(request.profile, tuple(request.overrides()))
+    if loaded.profile.engine.name is EngineName.REFERENCE:
+        _require_no_engine_options(env, request)
     engine = ENGINES[loaded.profile.engine.name.value]
     python = _python(env, request, loaded.profile)
     build, build_findings = _build(env, request, loaded.profile, engine, python)
@@ -90,9 +98,41 @@ def planned(env: Env, request: PlanRequest, *, machine: Machine | None = None) -
 def planned_to_start(env: Env, request: PlanRequest) -> Planned:
     """As `planned`, with what speaks about serving rather than about the machine."""
     made = planned(env, request)
-    return replace(
-        made, plan=replace(made.plan, findings=(*made.plan.findings, *exposure(made.plan, env.environ)))
-    )
+    more = (*exposure(made.plan, env.environ), *_listening(env, request, made.plan))
+    return replace(made, plan=replace(made.plan, findings=(*made.plan.findings, *more)))
+
+
+def _listening(env: Env, request: PlanRequest, plan: Plan) -> Iterator[Finding]:
+    """A host or port at which no server can ever listen here; one that is taken may be free later.
+
+    Only a warning where the plan is for a machine that is not this one.
+    """
+    if request.machine is not None or request.runtime == "docker" or not 0 < plan.port <= MAX_PORT:
+        return
+    use = env.machine.port_use(plan.host, plan.port, "HTTP")
+    if use.problem is not None:
+        elsewhere = any(finding.id == _ASSUMED for finding in plan.findings)
+        severity = Severity.WARNING if elsewhere else Severity.ERROR
+        yield Finding(id="cannot_listen", severity=severity, summary=use.problem, fix=use.fix)
+
+
+def _require_no_engine_options(env: Env, request: PlanRequest) -> None:
+    """The reference engine is part of dflashctl: what chooses another engine would only seem to be obeyed."""
+    asked = None if request.engine_version is None else release_named(request.engine_version)
+    given = {
+        "--engine-version": asked not in (None, NEWEST_REFERENCE),
+        "--python": request.python not in (None, env.python),
+        "--gpus": bool(request.gpus),
+        "--runtime docker": request.runtime == "docker",
+        "--image": request.image is not None,
+    }
+    wrong = next((option for option, is_given in given.items() if is_given), None)
+    if wrong is not None:
+        raise UsageProblem(
+            f"{wrong} means nothing to the reference engine, which is part of dflashctl {NEWEST_REFERENCE}, "
+            "runs in its interpreter and computes on the CPU",
+            hint=f"leave {wrong} out, or choose a profile of SGLang",
+        )
 
 
 def _environment(env: Env, machine: Machine) -> Mapping[str, str]:
@@ -163,7 +203,7 @@ def _machine(
     assumed = assumed_machine(replace(profile.requirements, gpus=min(need, _MOST_ASSUMED)))
     what = f"{len(assumed.gpus)}x {assumed.gpus[0].name}" if assumed.gpus else "no GPU"
     note = Finding(
-        id="machine_assumed",
+        id=_ASSUMED,
         severity=Severity.NOTE,
         summary=f"this machine has no GPU: planned for the machine that the profile requires ({what})",
         fix="--machine FILE plans for a saved machine",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from dflashctl.commands.live_server import api_key, live_server
 from dflashctl.commands.planned import planned
 from dflashctl.core.errors import Unavailable
+from dflashctl.core.json_text import json_loads
 from dflashctl.core.options import PlanRequest
+from dflashctl.core.profile import EngineName
 from dflashctl.core.profile_diff import between, with_running
 from dflashctl.core.report import Report
 
@@ -39,8 +40,11 @@ def profile_diff_running(
     server = live_server(env, None if url is not None else name or profile, url)
     info = _server_info(env, server.url, api_key(env, key_variable))
     version = info.get("version")
+    on_sglang = env.profiles.load(profile).profile.engine.name is EngineName.SGLANG
     request = PlanRequest(
-        profile=profile, dry_run=True, engine_version=version if isinstance(version, str) else None
+        profile=profile,
+        dry_run=True,
+        engine_version=version if on_sglang and isinstance(version, str) else None,
     )
     plan = planned(env, request).plan
     return Report(command=_COMMAND, data=with_running(profile, plan.arguments, info))
@@ -55,7 +59,7 @@ def _server_info(env: Env, url: str, key: str | None) -> Mapping[str, object]:
             hint="dflashctl status",
         )
     try:
-        found = json.loads(reply.body)
+        found = json_loads(reply.body)
     except ValueError as error:
         raise Unavailable(f"{url}/server_info is not JSON", hint="dflashctl status") from error
     return found if isinstance(found, dict) else {}

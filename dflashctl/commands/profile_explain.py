@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dflashctl.commands.planned import planned
-from dflashctl.core.errors import EngineError, ExitCode
+from dflashctl.core.errors import EngineError, ExitCode, UsageProblem
 from dflashctl.core.explain import Cell, Matrix, cell, explained
 from dflashctl.core.profile import EngineName
 from dflashctl.core.report import ErrorInfo, Outcome, Report
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dflashctl.core.options import PlanRequest
+    from dflashctl.core.plan import Plan
     from dflashctl.env import Env
 
 _COMMAND = "profile explain"
@@ -32,16 +33,32 @@ def profile_explain(env: Env, request: PlanRequest) -> Report:
         exit_code=ExitCode.PERMANENT if errors else ExitCode.OK,
         findings=plan.findings,
         errors=errors,
-        next_steps=(f"dflashctl profile explain {request.profile} --all-versions",),
+        next_steps=(_next(plan, request),),
     )
+
+
+def _next(plan: Plan, request: PlanRequest) -> str:
+    if plan.engine == EngineName.REFERENCE.value:
+        return f"dflashctl up {request.profile} --dry-run"
+    return f"dflashctl profile explain {request.profile} --all-versions"
 
 
 def profile_matrix(env: Env, request: PlanRequest | None = None) -> Report:
     """The profile of `request`, or every SGLang profile, against every known release."""
+    if request is not None:
+        _require_sglang(env, request.profile)
     names = (request.profile,) if request is not None else tuple(_sglang_profiles(env))
     releases = ENGINES[EngineName.SGLANG.value].RELEASES
     cells = tuple(found for name in names for found in _cells(env, _request(name, request), releases))
     return Report(command=_COMMAND, data=Matrix(releases=releases, cells=cells))
+
+
+def _require_sglang(env: Env, name: str) -> None:
+    if env.profiles.load(name).profile.engine.name is not EngineName.SGLANG:
+        raise UsageProblem(
+            f"--all-versions compares the releases of SGLang, and {name!r} runs on the engine within dflashctl",
+            hint=f"dflashctl profile explain {name}",
+        )
 
 
 def _request(name: str, request: PlanRequest | None) -> PlanRequest:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -143,7 +144,7 @@ def profile_new_from(
     env: Env, *, name: str, source: str, engine_version: str | None, offline: bool, output: str | None
 ) -> Report:
     """As profile_new, for a command given as text, as a file or as "-" for standard input; `output` is written once."""
-    if output is not None and (env.cwd / output).exists():
+    if output is not None and os.path.exists(env.cwd / output):
         raise UsageProblem(f"{output!r} exists already", hint="name another file: -o FILE")
     text = env.read_input(source)
     report = profile_new(env, name=name, text=text, engine_version=engine_version, offline=offline)

@@ -13,6 +13,7 @@ from dflashctl.commands.outputs import require_outputs
 from dflashctl.commands.second_server import without_speculation
 from dflashctl.core.errors import ExitCode, UsageProblem
 from dflashctl.core.findings import Finding, Severity
+from dflashctl.core.json_text import json_loads
 from dflashctl.core.lossless import NEAR_TIE_NATS
 from dflashctl.core.ranges import Range
 from dflashctl.core.reference_run import read_reference
@@ -112,7 +113,7 @@ def _reference(
 
 def _read(env: Env, path: str) -> object:
     try:
-        return json.loads((env.cwd / path).read_text(encoding="utf-8"))
+        return json_loads((env.cwd / path).read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageProblem(f"the reference run {path!r} cannot be read: {error.strerror}") from error
     except ValueError as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +18,7 @@ from dflashctl.commands.weights_source import (
 )
 from dflashctl.core.errors import Permanent
 from dflashctl.core.findings import Finding, Severity
+from dflashctl.core.json_text import json_loads
 from dflashctl.core.model_config import ModelConfig, indexed_shards, parse_config_text
 from dflashctl.core.model_files import CONFIG, INDEX, CodeFile
 from dflashctl.core.pair import Pair, fc_finding, pair_findings
@@ -190,7 +190,7 @@ def _indexed(source: Source, index: bytes | None) -> tuple[str, ...] | None:
     if index is None:
         return None
     try:
-        indexed = indexed_shards(json.loads(index))
+        indexed = indexed_shards(json_loads(index))
     except ValueError:
         indexed = None
     if indexed is None:

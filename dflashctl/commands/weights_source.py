@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -70,7 +71,7 @@ def find_source(
 
 def _local_folder(env: Env, loaded: LoadedProfile, role: str, path: str) -> Path:
     folder = env.profiles.model_path(loaded.file, path)
-    if not folder.is_dir():
+    if not os.path.isdir(folder):
         raise Permanent(
             f"{role}.path {path!r} of profile {loaded.profile.name!r} is not there: {str(folder)!r} is no folder",
             hint=f"put the model there, or change {role}.path in {loaded.file.path}",

@@ -46,6 +46,10 @@ class UsageProblem(DflashError):
     exit_code = ExitCode.USAGE
 
 
+class UsageError(UsageProblem):
+    """A command line that is not one of ours."""
+
+
 class NotRunning(DflashError):
     """The instance is not up."""
 

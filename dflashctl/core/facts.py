@@ -18,13 +18,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class PortUse:
-    """A port the plan needs: `purpose` says what for; the owner is known where this user may see it."""
+    """A port the plan needs: `purpose` says what for; the owner is known where this user may see it.
+
+    `problem` and `fix` tell why nothing can listen there although nobody else does.
+    """
 
     port: int
     purpose: str
     free: bool
     owner_pid: int | None = None
     owner_name: str | None = None
+    problem: str | None = None
+    fix: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-
+from dflashctl.core.json_text import json_loads
 from dflashctl.core.replies import integer, mapping, values
 
 _GAUGES = ("sglang:num_running_reqs", "sglang:num_queue_reqs")
@@ -16,7 +15,7 @@ def running_requests(path: str, body: bytes) -> int | None:
 
 def _from_loads(body: bytes) -> int | None:
     try:
-        loads = values(mapping(json.loads(body)).get("loads"))
+        loads = values(mapping(json_loads(body)).get("loads"))
     except ValueError:
         return None
     counts = [

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dflashctl.core.engine import ModelFacts
+from dflashctl.core.json_text import json_loads
 from dflashctl.core.quantized_head import quantized_head
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def parse_config(data: object) -> ModelConfig | None:
 def parse_config_text(text: bytes) -> ModelConfig | None:
     """The config from the bytes of config.json; None when that is no JSON object (a login page, for one)."""
     try:
-        return parse_config(json.loads(text))
+        return parse_config(json_loads(text))
     except ValueError:
         return None
 

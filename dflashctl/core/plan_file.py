@@ -7,6 +7,7 @@ import json
 
 from dflashctl.core.decode import DecodeError, decode
 from dflashctl.core.errors import StateError
+from dflashctl.core.json_text import json_loads
 from dflashctl.core.plan import Plan
 from dflashctl.core.report import Json, to_json
 
@@ -21,7 +22,7 @@ def dump_plan(plan: Plan) -> str:
 def load_plan(text: str) -> Plan:
     """The plan of dump_plan's text; StateError when it is not one."""
     try:
-        return decode(Plan, json.loads(text), at="plan")
+        return decode(Plan, json_loads(text), at="plan")
     except (ValueError, DecodeError) as error:
         raise StateError(f"the plan file cannot be read: {error}", hint="dflashctl up") from error
 

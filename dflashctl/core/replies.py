@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from dflashctl.core.errors import CheckFailed
+from dflashctl.core.json_text import json_loads
 
 _NOTHING: Mapping[str, object] = MappingProxyType({})
 DONE = "[DONE]"
@@ -98,7 +98,7 @@ def text(value: object) -> str | None:
 def parse_json(body: bytes | str, what: str) -> Mapping[str, object]:
     """The JSON object in `body`; BadReply names `what` when it is something else."""
     try:
-        value = json.loads(body)
+        value = json_loads(body)
     except ValueError as error:
         raise BadReply(f"{what} is not JSON: {_excerpt(body)!r}") from error
     if not isinstance(value, dict):

@@ -87,6 +87,12 @@ def to_json(value: object) -> Json:
     return str(value)
 
 
+def is_utf8(stream: object) -> bool:
+    """Whether JSON may go there unescaped; a stream without an encoding keeps text as it is."""
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    return str(encoding).lower().replace("_", "-") in {"utf-8", "utf8"}
+
+
 def envelope(report: Report) -> Json:
     """The one JSON object that every command prints with --json."""
     return {

@@ -6,7 +6,7 @@ The layout is 8 bytes of little-endian header length, a JSON header, then the te
 
 from __future__ import annotations
 
-import json
+from dflashctl.core.json_text import json_loads
 
 LENGTH_BYTES = 8
 LEAST_HEADER_BYTES = 2
@@ -28,7 +28,7 @@ def header_bytes(first: bytes, size_bytes: int) -> int | None:
 def problem_of_header(header: bytes, size_bytes: int) -> str | None:
     """What is wrong with a file of `size_bytes` that has this JSON `header`, None when it is whole."""
     try:
-        entries = json.loads(header)
+        entries = json_loads(header)
     except ValueError:
         return "the header is not JSON"
     if not isinstance(entries, dict):
@@ -42,7 +42,7 @@ def problem_of_header(header: bytes, size_bytes: int) -> str | None:
 
 def shapes_of_header(header: bytes) -> dict[str, tuple[int, ...]]:
     """Tensor name → shape."""
-    entries = json.loads(header)
+    entries = json_loads(header)
     return {name: tuple(entry["shape"]) for name, entry in entries.items() if _has_offsets(entry)}
 
 

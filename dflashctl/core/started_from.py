@@ -10,6 +10,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dflashctl.core.json_text import json_loads
 from dflashctl.core.report import Json, to_json
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def dump(started: StartedFrom) -> str:
 def parse(text: str) -> StartedFrom | None:
     """None for text of another form: then nothing is said about drift."""
     try:
-        found = json.loads(text)
+        found = json_loads(text)
         return StartedFrom(
             request=found["request"],
             profile_path=str(found["profile_path"]),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from dflashctl.core.errors import Permanent
+from dflashctl.core.json_text import json_loads
 from dflashctl.core.model_files import CodeFile, ModelFile
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def dump(lock: Lock) -> str:
 def parse(text: str, *, where: str) -> Lock:
     """The lock from its text; Permanent names `where` when it is damaged or from a newer dflashctl."""
     try:
-        data = json.loads(text)
+        data = json_loads(text)
         if data["lock_version"] != LOCK_VERSION:
             raise Permanent(
                 f"the lock {where!r} has version {data['lock_version']}, this dflashctl reads {LOCK_VERSION}",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from datetime import datetime
 from typing import TYPE_CHECKING, NoReturn
 
 from dflashctl.core.errors import Permanent, UsageProblem
+from dflashctl.core.json_text import json_loads
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -53,7 +55,9 @@ class JinjaTemplates:
     def load(self, folder: Path) -> JinjaTemplate:
         config = _config(folder / "tokenizer_config.json")
         own = folder / "chat_template.jinja"
-        source = own.read_text(encoding="utf-8") if own.is_file() else _named(config.get("chat_template"))
+        source = (
+            own.read_text(encoding="utf-8") if os.path.isfile(own) else _named(config.get("chat_template"))
+        )
         if source is None:
             raise UsageProblem(
                 f"{str(folder)!r} has no chat template", hint="--tokenizer FOLDER of the model, or --api chat"
@@ -68,7 +72,7 @@ class JinjaTemplates:
 
 def _config(path: Path) -> dict[str, object]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json_loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dflashctl.core.errors import Permanent, Unavailable
+from dflashctl.core.json_text import json_loads
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -77,8 +77,8 @@ def _read(path: Path, source: DataSource) -> tuple[Record, ...]:
     text = path.read_text(encoding="utf-8-sig")
     try:
         if source.path.endswith(".jsonl"):
-            return tuple(json.loads(line) for line in text.split("\n") if line.strip())
-        return tuple(json.loads(text))
+            return tuple(json_loads(line) for line in text.split("\n") if line.strip())
+        return tuple(json_loads(text))
     except (ValueError, RecursionError) as error:
         raise Permanent(
             f"{source.label} is not JSON: {error}", hint=f"remove {path} and try again"

@@ -68,8 +68,8 @@ def _folder(kind: str, path: str, home: str, mounts: list[tuple[str, str]]) -> F
 
 
 def _nearest(path: Path) -> Path:
-    """The folder itself or the first above it that exists."""
-    return next((folder for folder in (path, *path.parents) if folder.is_dir()), Path("/"))
+    """The folder itself or the first above it that exists, as far as this user can see."""
+    return next((folder for folder in (path, *path.parents) if os.path.isdir(folder)), Path("/"))
 
 
 def _mounts() -> list[tuple[str, str]]:

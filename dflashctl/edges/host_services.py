@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import re
 import shutil
 import socket
@@ -41,7 +42,7 @@ def docker_facts(environ: Mapping[str, str]) -> DockerFacts | None:
     """What the local Docker engine says; None when there is no socket."""
     host = environ.get("DOCKER_HOST", f"unix://{_DEFAULT_SOCKET}")
     path = host.removeprefix("unix://")
-    if not host.startswith("unix://") or not Path(path).exists():
+    if not host.startswith("unix://") or not os.path.exists(path):
         return None
     info = _get(path, "/info")
     if info is None:

@@ -8,11 +8,11 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
-import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dflashctl.core.json_text import json_loads
 from dflashctl.core.model_files import Listing, ModelFile
 from dflashctl.core.weights_lock import is_safe_path
 from dflashctl.edges.hub_auth import expanded, hub_home
@@ -148,7 +148,7 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
 def _recorded_tree(path: Path) -> tuple[ModelFile, ...] | None:
     """`{"files": {path: {size, blob_id, lfs_sha256, lfs_size}}}` in every release that writes it; None if not so."""
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = json_loads(path.read_text(encoding="utf-8"))
         entries = data.get("files", data.get("entries", data))
         return tuple(_recorded_file(name, entry) for name, entry in entries.items())
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -175,7 +175,7 @@ def _linked_files(snapshot: Path) -> tuple[ModelFile, ...]:
         for name in names:
             path = Path(folder) / name
             blob = os.path.basename(os.readlink(path)) if path.is_symlink() else ""
-            if not path.exists():
+            if not os.path.exists(path):
                 continue
             found.append(
                 ModelFile(

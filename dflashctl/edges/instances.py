@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import json
 import os
 import time
 from dataclasses import replace
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING
 from dflashctl.core.decode import decode
 from dflashctl.core.errors import Busy, StateError
 from dflashctl.core.instance import InstanceRecord, JournalEvent, Phase, Snapshot, check_name
+from dflashctl.core.json_text import json_loads
 from dflashctl.edges import log_tail, private_files
 from dflashctl.edges.owned_instance import EVENTS, LOCK, LOG, RECORD, FileOwnedInstance
 from dflashctl.edges.places import state_folder
@@ -204,7 +204,7 @@ def _read_record(folder: int) -> tuple[InstanceRecord | None, str | None]:
     """The record, or what is wrong with it; (None, None) when there is none."""
     try:
         content = private_files.read_private(folder, RECORD, _RECORD_LIMIT_BYTES)
-        return decode(InstanceRecord, json.loads(content), at="record"), None
+        return decode(InstanceRecord, json_loads(content), at="record"), None
     except FileNotFoundError:
         return None, None
     except (OSError, ValueError, RecursionError) as error:
@@ -248,4 +248,4 @@ def _events(folder: int) -> Iterator[JournalEvent]:
         with contextlib.suppress(OSError, ValueError):
             for line in private_files.read_private(folder, name, _EVENTS_LIMIT_BYTES).splitlines():
                 with contextlib.suppress(ValueError):
-                    yield decode(JournalEvent, json.loads(line))
+                    yield decode(JournalEvent, json_loads(line))

@@ -62,7 +62,7 @@ def write_machine(machine: Machine, path: Path) -> None:
         document, sort_keys=False, default_flow_style=None, width=110, allow_unicode=True
     )
     try:
-        if path.exists() and not path.is_file():
+        if os.path.exists(path) and not os.path.isfile(path):
             path.write_text(text, encoding="utf-8")
             return
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")

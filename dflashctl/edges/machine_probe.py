@@ -76,10 +76,13 @@ class SystemMachineProbe:
             return ()
 
     def port_use(self, host: str, port: int, purpose: str) -> PortUse:
-        from dflashctl.edges.sockets import can_bind, listeners
+        from dflashctl.edges.sockets import bind_problem, listeners
 
-        if can_bind(host, port):
+        problem = bind_problem(host, port)
+        if problem is None:
             return PortUse(port=port, purpose=purpose, free=True)
+        if not problem.taken:
+            return PortUse(port=port, purpose=purpose, free=False, problem=problem.text, fix=problem.fix)
         owner = next(iter(listeners(port, host)), None)
         return PortUse(
             port=port,

@@ -32,7 +32,7 @@ def fresh_runtime_folder(environ: Mapping[str, str], key: str) -> Path:
     """An empty private folder whose short name is made from `key`, so that one left by a crash is reused."""
     import hashlib
 
-    short = hashlib.sha256(key.encode()).hexdigest()[:8]
+    short = hashlib.sha256(os.fsencode(key)).hexdigest()[:8]
     problems = []
     for base in _runtime_bases(environ):
         if len(base) > _LONGEST:

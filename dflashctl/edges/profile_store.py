@@ -49,7 +49,7 @@ class FileProfileStore:
         for origin, folder in self._folders():
             for ending in _ENDINGS:
                 path = folder / f"{name}{ending}"
-                if path.exists():
+                if os.path.exists(path):  # unlike Path.exists, False in a folder that may not be read
                     return ProfileFile(name=name, path=path, origin=origin)
         raise self._no_such(name)
 
@@ -101,10 +101,17 @@ class FileProfileStore:
         return Path(base) / "dflashctl"
 
     def _file(self, path: Path, name: str) -> ProfileFile:
-        if path.is_dir():
+        if os.path.isdir(path):
             raise ProfileError(f"profile {name!r} is a folder", hint=f"name a file in it: {_example(path)}")
-        if not path.exists():
-            raise ProfileError(f"there is no profile file {name!r}", hint="dflashctl profile list")
+        try:
+            path.stat()
+        except PermissionError as error:
+            raise ProfileError(
+                f"profile {name!r} cannot be read: {error.strerror}",
+                hint="give this user the right to read it and to enter the folders above it",
+            ) from error
+        except OSError as error:
+            raise ProfileError(f"there is no profile file {name!r}", hint="dflashctl profile list") from error
         return ProfileFile(name=path.stem, path=path, origin="file")
 
     def _no_such(self, name: str) -> ProfileError:
@@ -118,7 +125,7 @@ class FileProfileStore:
 
 def _profiles_in(folder: Path) -> list[Path]:
     try:
-        return sorted(p for p in folder.iterdir() if p.suffix in _ENDINGS and p.is_file())
+        return sorted(p for p in folder.iterdir() if p.suffix in _ENDINGS and os.path.isfile(p))
     except OSError:
         return []
 

@@ -9,6 +9,8 @@ import tempfile
 import threading
 from typing import TYPE_CHECKING
 
+from dflashctl.core.json_text import json_loads
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -50,7 +52,7 @@ class ProvenFiles:
 
     def _read(self) -> dict[str, str]:
         try:
-            data = json.loads(self._path.read_text(encoding="utf-8"))
+            data = json_loads(self._path.read_text(encoding="utf-8"))
             entries = data["files"] if data["version"] == _VERSION else {}
             return {str(key): str(value) for key, value in entries.items()}
         except (OSError, ValueError, KeyError, TypeError, AttributeError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 from dflashctl.edges.processes import command_of
 
 _LISTEN = "0A"
+_HOSTS = "--host 127.0.0.1, or --host 0.0.0.0 for every address of this machine"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,17 +30,51 @@ class Listener:
         return f"pid {self.pid} ({self.command or '?'})"
 
 
+@dataclass(frozen=True, kw_only=True)
+class BindProblem:
+    """Why a server cannot listen: somebody else does (`taken`), or what `text` and `fix` say."""
+
+    text: str
+    fix: str
+    taken: bool = False
+
+
 def can_bind(host: str, port: int) -> bool:
     """Whether a server could listen there now (connections of an earlier one that fade away do not hinder)."""
+    return bind_problem(host, port) is None
+
+
+def bind_problem(host: str, port: int) -> BindProblem | None:
+    """What keeps a server from listening there now, None when nothing does."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
+    try:
+        with socket.socket(family, socket.SOCK_STREAM) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind((host, port))
             probe.listen(1)
-        except (OSError, OverflowError):  # OverflowError: a number that is no port
-            return False
-    return True
+    except OverflowError:
+        return BindProblem(text=f"{port} is no port number", fix="--port N, from 1 to 65535")
+    except (socket.gaierror, ValueError) as error:  # ValueError: text that no name can be, such as "a..b"
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        return BindProblem(
+            text=f"the host {host!r} is neither an address nor a known name: {why}", fix=_HOSTS
+        )
+    except OSError as error:
+        return _problem(host, port, error)
+    return None
+
+
+def _problem(host: str, port: int, error: OSError) -> BindProblem:
+    if error.errno == errno.EADDRINUSE:
+        return BindProblem(text=f"port {port} is taken", fix="--port N", taken=True)
+    if error.errno in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):
+        return BindProblem(text=f"{host!r} is not an address of this machine", fix=_HOSTS)
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return BindProblem(
+            text=f"this user may not listen on port {port}",
+            fix="--port N with a number from 1024 on, or give the right to use low ports",
+        )
+    return BindProblem(text=f"cannot listen on {host!r}, port {port}: {error.strerror}", fix="--host, --port")
 
 
 def listening_inodes(port: int, host: str | None = None) -> tuple[int, ...]:

@@ -41,9 +41,9 @@ class FileWeightStore:
         return tuple(look_at(folder / file.path, file, self._proven.sha256) for file in files)
 
     def local_files(self, folder: Path) -> tuple[ModelFile, ...]:
-        if not folder.is_dir():
+        if not os.path.isdir(folder):
             raise Permanent(f"there is no model folder {str(folder)!r}", hint="check the path in the profile")
-        if not (folder / CONFIG).exists():
+        if not os.path.exists(folder / CONFIG):
             raise Permanent(
                 f"{str(folder)!r} has no {CONFIG}{_other_layout(folder)}", hint="name the folder that has it"
             )
@@ -79,14 +79,16 @@ class FileWeightStore:
         return has_its_name(folder / report.file.path)
 
     def room(self, path: Path) -> DiskRoom:
-        there = path if path.exists() else next(p for p in path.absolute().parents if p.exists())
+        there = (
+            path if os.path.exists(path) else next(p for p in path.absolute().parents if os.path.exists(p))
+        )
         numbers = os.statvfs(there)
         return DiskRoom(
             path=str(path),
             mount=str(_mount_of(there)),
             free_bytes=numbers.f_bavail * numbers.f_frsize,
             free_files=numbers.f_favail if numbers.f_files else None,
-            writable=there.is_dir()
+            writable=os.path.isdir(there)
             and os.access(there, os.W_OK | os.X_OK)
             and not numbers.f_flag & os.ST_RDONLY,
         )
@@ -208,4 +210,4 @@ def _locked(descriptor: int) -> bool:
 
 
 def _short_hash(path: Path) -> str:
-    return hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:8]
+    return hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:8]

@@ -27,6 +27,8 @@ _TAGS = {
 class _Loader(yaml.SafeLoader):
     """SafeLoader under YAML 1.2's idea of true and false (`no` and `on` stay text), without anchors and tags."""
 
+    depth = 0  # of the node that is being read; PyYAML would go on to the end of the stack
+
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         event = self.peek_event()  # type: ignore[no-untyped-call]
         if (
@@ -35,7 +37,21 @@ class _Loader(yaml.SafeLoader):
             or getattr(event, "tag", None)
         ):
             raise _Forbidden(event.start_mark.line + 1)
-        return super().compose_node(parent, index)
+        if self.depth > MAX_DEPTH:
+            raise _TooDeep(event.start_mark.line + 1)
+        self.depth += 1
+        try:
+            return super().compose_node(parent, index)
+        finally:
+            self.depth -= 1
+
+
+class _TooDeep(Exception):
+    """Lists in lists in lists, at that line."""
+
+    def __init__(self, line: int) -> None:
+        super().__init__(line)
+        self.line = line
 
 
 class _Forbidden(Exception):
@@ -71,13 +87,17 @@ def parse(text: str, *, name: str) -> Node:
             root = loader.get_single_node()
             if root is None:
                 raise ProfileError(f"{name}: the file is empty", hint="dflashctl profile show reference")
-            return _convert(loader, root, name, 0)
+            return _convert(loader, root, name)
         finally:
             loader.dispose()
     except _Forbidden as found:
         raise ProfileError(
             f"{name}:{found.line}: anchors, aliases and tags are not allowed",
             hint="write the value out where it is needed",
+        ) from found
+    except _TooDeep as found:
+        raise ProfileError(
+            f"{name}:{found.line}: nested more than {MAX_DEPTH} deep", hint="dflashctl profile show reference"
         ) from found
     except yaml.MarkedYAMLError as error:
         raise _syntax(error, name) from error
@@ -106,23 +126,19 @@ def _syntax(error: yaml.MarkedYAMLError, name: str) -> ProfileError:
     return ProfileError(f"{place}: not valid YAML: {error.problem}", hint="dflashctl profile show reference")
 
 
-def _convert(loader: _Loader, node: yaml.Node, name: str, depth: int) -> Node:
+def _convert(loader: _Loader, node: yaml.Node, name: str) -> Node:
     where = f"{name}:{node.start_mark.line + 1}"
-    if depth > MAX_DEPTH:
-        raise ProfileError(
-            f"{where}: nested more than {MAX_DEPTH} deep", hint="dflashctl profile show reference"
-        )
     if isinstance(node, yaml.MappingNode):
-        return Node(where=where, fields=_fields(loader, node, name, depth))
+        return Node(where=where, fields=_fields(loader, node, name))
     if isinstance(node, yaml.SequenceNode):
-        return Node(where=where, items=tuple(_convert(loader, item, name, depth + 1) for item in node.value))
+        return Node(where=where, items=tuple(_convert(loader, item, name) for item in node.value))
     if node.tag not in _TAGS:
         raise ProfileError(f"{where}: {node.value!r} is not a plain value", hint="put it in quotes")
     value: Scalar = loader.construct_object(node)
     return Node(where=where, scalar=value)
 
 
-def _fields(loader: _Loader, node: yaml.MappingNode, name: str, depth: int) -> tuple[tuple[str, Node], ...]:
+def _fields(loader: _Loader, node: yaml.MappingNode, name: str) -> tuple[tuple[str, Node], ...]:
     fields: dict[str, Node] = {}
     for key_node, value_node in node.value:
         key: Hashable = loader.construct_object(key_node)
@@ -131,5 +147,5 @@ def _fields(loader: _Loader, node: yaml.MappingNode, name: str, depth: int) -> t
             raise ProfileError(f"{name}:{line}: the key {key!r} is not text", hint="put it in quotes")
         if key in fields:
             raise ProfileError(f"{name}:{line}: the key {key!r} stands twice", hint="keep one of the two")
-        fields[key] = _convert(loader, value_node, name, depth + 1)
+        fields[key] = _convert(loader, value_node, name)
     return tuple(fields.items())

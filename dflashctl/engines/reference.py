@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 from dflashctl import __version__
@@ -17,6 +18,7 @@ from dflashctl.core.engine import (
 from dflashctl.core.findings import Finding, Severity
 from dflashctl.core.gpu_use import GpuUse
 from dflashctl.core.profile import Algorithm
+from dflashctl.engines.reference_words import read_words, without_rivals
 from dflashctl.engines.sglang import NEWEST_RELEASE as _SGLANG_RELEASE
 from dflashctl.engines.sglang import differences as _sglang_differences
 from dflashctl.engines.sglang import effective as _sglang_effective
@@ -32,27 +34,29 @@ NEWEST_RELEASE = __version__
 RELEASES: tuple[str, ...] = (__version__,)
 MODULE = ("-m", "dflashctl.reference")
 
-# What only makes sense on a GPU is left out and said, so that a copied profile still starts.
-_GPU_ONLY = (
-    "backends.attention",
-    "backends.draft_attention",
-    "backends.moe_runner",
-    "backends.sampling",
-    "backends.grammar",
-    "memory.static_fraction",
-    "memory.kv_cache_dtype",
-)
+# All else in these sections only makes sense on a GPU: it is left out and said, so that a copied profile still starts.
+_USED = {
+    "backends": (),
+    "memory": ("context_length", "max_running_requests"),
+    "server": ("host", "port", "served_model_name", "metrics"),
+}
 
 
 def command(request: EngineRequest, /) -> EngineCommand:
     """The command line; options that need a GPU engine are warnings, parallel sizes above 1 are refused."""
-    arguments = tuple(_arguments(request))
+    read = (*read_words(request.profile.extra_args, "extra_args"), *read_words(request.raw_args, "after --"))
+    given = tuple(one for one in read if isinstance(one, Argument))
+    # Of two extra words for one option the later one wins, as it does in the engine.
+    last = tuple(one for place, one in enumerate(given) if without_rivals((one,), given[place + 1 :]))
+    arguments = (*without_rivals(tuple(_arguments(request)), given), *last)
     words = [word for argument in arguments for word in argument.words]
+    real = replace(request, profile=effective(request.profile, request.raw_args, request.build))
+    refused = tuple(one for one in read if isinstance(one, Finding))
     return EngineCommand(
-        module_argv=(*MODULE, *words, *request.raw_args),
+        module_argv=(*MODULE, *words),
         env=tuple(sorted(request.profile.environment.items())),
         arguments=arguments,
-        findings=tuple(_findings(request)),
+        findings=(*refused, *_findings(request), *_block_findings(real)),
     )
 
 
@@ -123,8 +127,6 @@ def _arguments(request: EngineRequest) -> Iterator[Argument]:
         )
     yield _argument(request, "--host", profile.server.host, "server.host")
     yield _argument(request, "--port", str(profile.server.port), "server.port")
-    for word in profile.extra_args:
-        yield Argument(flag=word, origin="extra_args")
 
 
 def _sizes(profile: Profile) -> tuple[tuple[str, int | None, str], ...]:
@@ -140,22 +142,28 @@ def _argument(request: EngineRequest, flag: str, value: str, path: str) -> Argum
 
 def _findings(request: EngineRequest) -> Iterator[Finding]:
     profile = request.profile
-    for path in _GPU_ONLY:
-        section, field = path.split(".")
-        if getattr(getattr(profile, section), field) is not None:
-            yield Finding(
-                id="reference_ignores",
-                severity=Severity.WARNING,
-                summary=f"the reference engine has no use for {path}; it is left out",
-            )
-    if max(profile.parallel.tensor, profile.parallel.pipeline, profile.parallel.data) > 1:
+    for path in _left_out(profile):
+        yield Finding(
+            id="reference_ignores",
+            severity=Severity.WARNING,
+            summary=f"the reference engine has no use for {path}; it is left out",
+        )
+    if max(getattr(profile.parallel, field.name) for field in fields(profile.parallel)) > 1:
         yield Finding(
             id="reference_parallel",
             severity=Severity.ERROR,
             summary="the reference engine runs in one process: parallel sizes must be 1",
             fix="--set parallel.tensor=1",
         )
-    yield from _block_findings(request)
+
+
+def _left_out(profile: Profile) -> Iterator[str]:
+    """The paths that are set to something in sections that the engine reads only a part of."""
+    for name, used in _USED.items():
+        section = getattr(profile, name)
+        for field in fields(section):
+            if field.name not in used and getattr(section, field.name) != field.default:
+                yield f"{name}.{field.name}"
 
 
 def _block_findings(request: EngineRequest) -> Iterator[Finding]:

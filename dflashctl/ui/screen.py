@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import IO, TYPE_CHECKING
 
-from dflashctl.core.report import envelope
+from dflashctl.core.report import envelope, is_utf8
+from dflashctl.ui.output import talk, writing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +27,7 @@ class Screen:
 
     def __init__(self, *, out: IO[str], err: IO[str], as_json: bool, verbose: bool = False) -> None:
         self._out = out
-        self._err = err
+        self._err = talk(err)
         self._json = as_json
         self._verbose = verbose
         self._line: ProgressLine | None = None
@@ -69,16 +70,19 @@ class Screen:
         if not self._json:
             from dflashctl.ui.text import show_live
 
-            show_live(report, out=self._out)
+            with writing():
+                show_live(report, out=self._out)
 
     def show(self, report: Report) -> None:
         """Show the final report."""
         if self._line is not None:
             self._line.close()
-        if self._json:
-            self._out.write(json.dumps(envelope(report), ensure_ascii=False) + "\n")
-        else:
-            from dflashctl.ui.text import show
+        with writing():
+            if self._json:
+                text = json.dumps(envelope(report), ensure_ascii=not is_utf8(self._out))
+                self._out.write(text + "\n")
+            else:
+                from dflashctl.ui.text import show
 
-            show(report, out=self._out, err=self._err, verbose=self._verbose)
-        self._out.flush()
+                show(report, out=self._out, err=self._err, verbose=self._verbose)
+            self._out.flush()

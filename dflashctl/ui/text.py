@@ -25,9 +25,15 @@ if TYPE_CHECKING:
 def console(stream: IO[str]) -> Console:
     """A console on `stream`; no colour and no wrapping by guess when it is not a terminal."""
     width = None if stream.isatty() else 160
-    return Console(
+    return _Console(
         file=stream, theme=THEME, highlight=False, soft_wrap=False, width=width, emoji=False, markup=False
     )
+
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Rich would end the process here; what a closed pipe means is the boundary's to say."""
+        raise  # noqa: PLE0704 - called while the BrokenPipeError is handled
 
 
 def show(report: Report, *, out: IO[str], err: IO[str], verbose: bool = False) -> None:

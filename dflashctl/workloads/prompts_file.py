@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping
 
 from dflashctl.core.errors import UsageProblem
+from dflashctl.core.json_text import json_loads
 from dflashctl.core.workload import BenchPrompt
 
 _ROLES = ("system", "developer", "user", "assistant")
@@ -40,7 +40,7 @@ def _shallow(line: str, where: str, number: int) -> BenchPrompt:
 
 def _prompt(line: str, where: str, number: int) -> BenchPrompt:
     try:
-        entry = json.loads(line)
+        entry = json_loads(line)
     except ValueError as error:
         raise UsageProblem(f"{where} is not JSON: {error}") from error
     fields = {"messages": entry} if isinstance(entry, list) else entry

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
+import importlib
 import io
 from dataclasses import replace
 
 import pytest
+from rich.console import Console
 
 from dflashctl.bench import summarise
 from dflashctl.commands.bench_verdict import report_of
@@ -21,6 +23,7 @@ from dflashctl.core.profile import Expect, Figure, Sampling
 from dflashctl.core.report import Outcome, Report, to_json
 from dflashctl.env import Env
 from dflashctl.ui.text import show
+from dflashctl.ui.theme import THEME
 from tests.bench_report.made_runs import record, result, run_file, spread
 
 EXPECT = Expect(
@@ -73,6 +76,39 @@ def test_a_comparison_shows_interval_and_verdict():
     assert row.split()[-1] == "worse"
     assert "-16." in row
     assert "the same prompts drawn" in text
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 160])
+def test_no_figure_is_lost_on_a_narrow_terminal(width):
+    measured = spread(20)
+    judged = replace(
+        measured,
+        expectations=expectations(EXPECT, measured.summary, measured.setting),
+        speedup=Speedup(per_request=2.5, aggregate=0.9),
+    )
+    data = {
+        "bench": result(judged, spread(60, speculation=False)),
+        "bench compare": compare(run_file(spread(20), name="a"), run_file(spread(24), name="b")),
+    }
+    for command, answer in data.items():
+        report = Report(command=command, data=answer)
+        wide, narrow = (drawn(report, columns) for columns in (400, width))
+        assert "\u2026" not in narrow
+        words = [word for line in wide.splitlines() for word in line.split()]
+        assert set(words) - set(narrow.split()) == set()
+        if width >= 80:
+            table = [line for line in narrow.splitlines() if line.startswith(("DATA SET", "  FIGURE"))]
+            assert all(len(line) <= width for line in table)
+
+
+def drawn(report: Report, width: int) -> str:
+    out = io.StringIO()
+    narrow = Console(file=out, width=width, theme=THEME, highlight=False, markup=False)
+    for renderable in importlib.import_module(
+        f"dflashctl.ui.views.{report.command.replace(' ', '_')}"
+    ).render(report):
+        narrow.print(renderable)
+    return out.getvalue()
 
 
 SLO = Slo(ttft_ms=150.0, tpot_ms=20.0)

@@ -22,6 +22,9 @@ CASES = [
     ("dflashctl up --profile tiny", {"tiny-cpu", "tiny-gpu"}, {"kimi-k3-b300"}),
     ("dflashctl up --dr", {"--dry-run"}, {"--set"}),
     ("dflashctl profile show tiny", {"tiny-cpu"}, set()),
+    ("dflashctl bench --th", {"--thinking"}, {"--thinking/--no-thinking"}),
+    ("dflashctl bench --no-", {"--no-thinking", "--no-speculation", "--no-baseline", "--no-expect"}, set()),
+    ("dflashctl bench --keep", {"--keep-cache"}, set()),
     ("dflashctl down run", {"running-one"}, {"tiny-cpu"}),
 ]
 

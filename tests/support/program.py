@@ -24,10 +24,11 @@ def free_port() -> int:
 
 
 class Program:
-    """Runs `python -m dflashctl`; `close` ends every instance that is still up."""
+    """Runs `python -m dflashctl`; `close` ends every instance that is still up. `prefix` stands before the words."""
 
-    def __init__(self, folder: Path, **environment: str) -> None:
+    def __init__(self, folder: Path, *, prefix: tuple[str, ...] = (), **environment: str) -> None:
         self.folder = folder
+        self.prefix = prefix
         self.state = folder / "state"
         self.processes: list[subprocess.Popen] = []
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("DFLASHCTL_", "HF_", "XDG_"))}
@@ -41,13 +42,15 @@ class Program:
 
     def start(self, *words: str, **options) -> subprocess.Popen:
         process = subprocess.Popen(
-            [sys.executable, "-m", "dflashctl", *words],
-            env=self.environment,
-            cwd=self.folder,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            **options,
+            [*self.prefix, sys.executable, "-m", "dflashctl", *words],
+            **{
+                "env": self.environment,
+                "cwd": self.folder,
+                "stdout": subprocess.PIPE,
+                "stderr": subprocess.PIPE,
+                "text": True,
+                **options,
+            },
         )
         self.processes.append(process)
         return process

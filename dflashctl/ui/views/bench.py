@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.table import Table
 from rich.text import Text
 
 from dflashctl.core.bench_remarks import notes
@@ -12,6 +11,7 @@ from dflashctl.core.bench_runs import BenchResult, BenchRun
 from dflashctl.core.expectations import ACCEPT_LENGTH, Expectation, FigureVerdict
 from dflashctl.core.latency import DEFINITIONS
 from dflashctl.ui.views.bench_compare import compared
+from dflashctl.ui.wide_table import WideTable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -41,6 +41,7 @@ _COLUMNS = (
     "TPOT MS",
     "SPEED-UP",
 )
+_WHICH_RUN = 3  # the first columns say which run a row is of
 
 
 def render(report: Report) -> list[RenderableType]:
@@ -68,13 +69,8 @@ def _heading(result: BenchResult) -> Text:
     )
 
 
-def _table(runs: tuple[BenchRun, ...]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="heading")
-    for column in _COLUMNS:
-        table.add_column(column, justify="left" if column == "DATA SET" else "right", no_wrap=True)
-    for run in runs:
-        table.add_row(*_row(run))
-    return table
+def _table(runs: tuple[BenchRun, ...]) -> WideTable:
+    return WideTable(columns=_COLUMNS, rows=tuple(map(_row, runs)), keys=_WHICH_RUN, left=_COLUMNS[:1])
 
 
 def _row(run: BenchRun) -> tuple[Text | str, ...]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.table import Table
 from rich.text import Text
 
 from dflashctl.core.bench_compare import Change, Comparison, MetricChange, RunPair
+from dflashctl.ui.wide_table import WideTable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -49,20 +49,21 @@ def _pair(pair: RunPair) -> list[RenderableType]:
     return lines
 
 
-def _table(changes: tuple[MetricChange, ...]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="heading")
-    for column in ("  FIGURE", "A", "B", "CHANGE", "95 % INTERVAL", "VERDICT"):
-        table.add_column(
-            column, justify="left" if column in {"  FIGURE", "VERDICT"} else "right", no_wrap=True
-        )
-    for change in changes:
-        interval = f"{change.interval.low:+.1%} to {change.interval.high:+.1%}" if change.interval else "-"
-        table.add_row(
-            f"  {change.metric}",
-            f"{change.a:.4g}",
-            f"{change.b:.4g}",
-            f"{change.relative:+.1%}",
-            interval,
-            Text(change.change.value, style=_STYLES[change.change]),
-        )
-    return table
+def _table(changes: tuple[MetricChange, ...]) -> WideTable:
+    return WideTable(
+        columns=("  FIGURE", "A", "B", "CHANGE", "95 % INTERVAL", "VERDICT"),
+        rows=tuple(map(_row, changes)),
+        left=("  FIGURE", "VERDICT"),
+    )
+
+
+def _row(change: MetricChange) -> tuple[Text | str, ...]:
+    interval = f"{change.interval.low:+.1%} to {change.interval.high:+.1%}" if change.interval else "-"
+    return (
+        f"  {change.metric}",
+        f"{change.a:.4g}",
+        f"{change.b:.4g}",
+        f"{change.relative:+.1%}",
+        interval,
+        Text(change.change.value, style=_STYLES[change.change]),
+    )
