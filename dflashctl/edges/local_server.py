@@ -170,11 +170,9 @@ class LocalServer:
     def _living(self) -> list[guard.Stat]:
         """Members of our sessions, descendants elsewhere, and orphans that have come to us."""
         table = guard.processes()
-        found = {
-            s.pid: s
-            for known in self._sessions.values()
-            for s in guard.members(known.pid, known.start_ticks, table)
-        }
+        sessions = {known.pid: known.start_ticks for known in self._sessions.values()}
+        marks = guard.marks_of(sessions)
+        found = {s.pid: s for pid, ticks in sessions.items() for s in guard.members(pid, ticks, table, marks)}
         found |= {stat.pid: stat for stat in self._tree(table)}
         return list(found.values())
 

@@ -120,6 +120,22 @@ def test_fault_20_also_when_the_supervisor_is_killed(harness):
     harness.nothing_left(1.0)
 
 
+@pytest.mark.parametrize("way", ["guard", "down"])
+def test_a_session_that_nobody_has_written_down_yet_is_ended_too(harness, way):
+    up = harness.up("--escape", pace={"tree_s": 600.0})
+    harness.reach("ready")
+    assert len(harness.record().sessions) == 1
+    if way == "down":
+        os.kill(up.pid, signal.SIGSTOP)
+        os.kill(guard_of(harness), signal.SIGKILL)
+    up.kill()
+    up.wait()
+    if way == "down":
+        wait_for(harness.marked, "the worker in a session of its own")
+        assert down(harness.env, "tiny").data.swept >= 1
+    harness.nothing_left(1.0)
+
+
 def test_a_lock_that_was_handed_over_is_no_unclean_end(harness):
     """The record that the detached supervisor finds is that of the command which started it."""
     for _ in range(2):
