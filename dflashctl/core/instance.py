@@ -177,10 +177,16 @@ class JournalEvent:
 
 @dataclass(frozen=True, kw_only=True)
 class Snapshot:
-    """What can be read of an instance: `supervised` is decided by the lock alone, never by the record."""
+    """What can be read of an instance: `supervised` is decided by the lock alone, never by the record.
+
+    `owner` is who holds the lock, where that process can be seen from here, whatever the record says. `brief` says that
+    it only puts the instance in order, as `down` does, and need not be asked to leave.
+    """
 
     name: str
     supervised: bool
     record: InstanceRecord | None = None
     problem: str | None = None
     owner_pid: int | None = None
+    owner: Identity | None = None
+    brief: bool = False

@@ -22,10 +22,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
+    from dflashctl.core.instance import Identity
+
 # A reader holds the lock, shared, for an instant; an owner must outwait it.
 _PATIENCE_S = 0.25
 _RECORD_LIMIT_BYTES = 1024 * 1024
 _EVENTS_LIMIT_BYTES = 16 * 1024 * 1024
+_BRIEF = " brief"
 _BELOW = ("v1", "instances")
 
 
@@ -34,10 +37,10 @@ class FileInstances:
         self._environ = environ
         self._root = state_folder(environ)
 
-    def own(self, name: str) -> FileOwnedInstance:
+    def own(self, name: str, *, brief: bool = False) -> FileOwnedInstance:
         folder = self._folder(check_name(name), create=True)
         try:
-            lock = _take_lock(folder, name, str(self._path(name)))
+            lock = _take_lock(folder, name, str(self._path(name)), brief=brief)
         except BaseException:
             os.close(folder)
             raise
@@ -61,11 +64,23 @@ class FileInstances:
             record, problem = _read_record(folder)
             supervised = _is_locked(folder)
             owner = _owner_pid(folder) if supervised else None
+            holder = _holder(folder, owner) if owner is not None else None
+            brief = supervised and _is_brief(folder)
         finally:
             os.close(folder)
         if record is not None and supervised and not _is_by_owner(record, owner):
-            record = _taken_over(record, owner)
-        return Snapshot(name=name, supervised=supervised, record=record, problem=problem, owner_pid=owner)
+            record = _taken_over(record, holder)
+        if problem is not None:
+            problem = f"the record '{self._path(name) / RECORD}' is damaged: {problem}"
+        return Snapshot(
+            name=name,
+            supervised=supervised,
+            record=record,
+            problem=problem,
+            owner_pid=owner,
+            owner=holder,
+            brief=brief,
+        )
 
     def members(self, name: str) -> tuple[int, ...]:
         record = self.read(name).record
@@ -138,7 +153,7 @@ class FileInstances:
         return owned
 
 
-def _take_lock(folder: int, name: str, shown: str) -> int:
+def _take_lock(folder: int, name: str, shown: str, *, brief: bool) -> int:
     try:
         lock = private_files.open_private(folder, LOCK, os.O_RDWR | os.O_CREAT)
     except OSError as error:
@@ -156,14 +171,14 @@ def _take_lock(folder: int, name: str, shown: str) -> int:
             os.close(lock)
             raise private_files.unusable(os.path.join(shown, LOCK), error) from error
         else:
-            _sign(lock, shown)
+            _sign(lock, shown, brief=brief)
             return lock
 
 
-def _sign(lock: int, shown: str) -> None:
+def _sign(lock: int, shown: str, *, brief: bool = False) -> None:
     """Write our pid into the lock, so that a second comer can name us before there is a record."""
     try:
-        signature = f"{os.getpid()}\n".encode()
+        signature = f"{os.getpid()}{_BRIEF if brief else ''}\n".encode()
         os.pwrite(lock, signature, 0)
         os.ftruncate(lock, len(signature))
     except OSError as error:
@@ -181,9 +196,16 @@ def _busy(folder: int, name: str) -> Busy:
 
 def _owner_pid(folder: int) -> int | None:
     try:
-        return int(private_files.read_private(folder, LOCK, 64))
-    except (OSError, ValueError):
+        return int(private_files.read_private(folder, LOCK, 64).split()[0])
+    except (OSError, ValueError, IndexError):
         return None
+
+
+def _is_brief(folder: int) -> bool:
+    try:
+        return private_files.read_private(folder, LOCK, 64).decode("utf-8", "replace").endswith(f"{_BRIEF}\n")
+    except (OSError, ValueError):
+        return False
 
 
 def _is_locked(folder: int) -> bool:
@@ -219,12 +241,27 @@ def _is_by_owner(record: InstanceRecord, owner: int | None) -> bool:
     return is_alive(writer) or not is_here(writer)
 
 
-def _taken_over(record: InstanceRecord, owner: int | None) -> InstanceRecord:
+def _holder(folder: int, owner: int) -> Identity | None:
+    """The process of that pid here, if it has the lock's file open: the pid may be one of another namespace."""
+    try:
+        lock = os.stat(LOCK, dir_fd=folder, follow_symlinks=False)
+        found = identify(owner)
+        opened = [entry.path for entry in os.scandir(f"/proc/{owner}/fd")]
+    except OSError:
+        return None
+    for path in opened:
+        with contextlib.suppress(OSError):
+            if os.path.samestat(os.stat(path), lock):
+                return found
+    return None
+
+
+def _taken_over(record: InstanceRecord, owner: Identity | None) -> InstanceRecord:
     """The lock has a new owner who has not written yet: what the record says is over."""
     return replace(
         record,
         phase=Phase.PREFLIGHT,
-        supervisor=identify(owner) if owner is not None else None,
+        supervisor=owner,
         server=None,
         step=None,
         ready=False,

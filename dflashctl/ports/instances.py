@@ -59,8 +59,11 @@ class OwnedInstance(Protocol):
 
 
 class Instances(Protocol):
-    def own(self, name: str) -> OwnedInstance:
-        """Take the instance's lock; Busy names the owner, StateError the folder that cannot be used."""
+    def own(self, name: str, *, brief: bool = False) -> OwnedInstance:
+        """Take the instance's lock; Busy names the owner, StateError the folder that cannot be used.
+
+        `brief` tells others that it is given up soon, and that nothing runs under it.
+        """
 
     def adopt(self, name: str, descriptor: int) -> OwnedInstance:
         """Go on as the owner with a lock that another process took and handed over."""

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from dataclasses import replace
 
 import pytest
@@ -83,6 +84,74 @@ def test_down_kills_what_ignores_it(harness):
     assert down(harness.env).exit_code == 0
     assert harness.ended(up) == 0
     assert "drain_killed" in harness.record().reason.code
+
+
+HANDS_OVER = """
+import signal, sys
+from contextlib import suppress
+from pathlib import Path
+from dflashctl.core.errors import StateError
+from dflashctl.core.plan_file import load_plan
+from dflashctl.env import Env
+from dflashctl.supervise import start_detached
+env, plan = Env(), load_plan(Path(sys.argv[1]).read_text())
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+owned = env.instances.own(plan.name)
+signal.sigwait([signal.SIGTERM])
+signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
+with suppress(StateError):  # it may not have begun yet
+    start_detached(plan, env, owned=owned, wait=False)
+"""
+
+
+def test_down_follows_a_lock_that_is_handed_over_while_it_asks(harness, tmp_path):
+    """The command that starts in the background gets the TERM, but its supervisor owns the instance by then."""
+    file = tmp_path / "plan.json"
+    file.write_text(dump_plan(harness.plan()))
+    command = subprocess.Popen([sys.executable, "-c", HANDS_OVER, str(file)], env=harness.environ)
+    wait_for(lambda: harness.snapshot().supervised, "the first owner")
+    assert down(harness.env, "tiny").exit_code == 0
+    assert command.wait(10) == 0
+    assert not harness.snapshot().supervised
+    harness.nothing_left()
+
+
+def test_a_second_down_joins_the_first_and_cuts_no_request_short(harness):
+    up = harness.up("--ignore-term", timing={"drain_timeout_s": 2.0})
+    harness.reach("ready")
+    took = []
+    first = threading.Thread(target=lambda: took.append(down(harness.env, "tiny").data.took_s))
+    first.start()
+    harness.reach("draining")
+    harness.let_a_stop_be_over()
+    assert down(harness.env, "tiny").exit_code == 0
+    first.join()
+    assert took[0] >= 2.0
+    assert harness.ended(up) == 0
+
+
+@pytest.mark.parametrize("damage", ["garbage", "folder"])
+def test_down_stops_a_supervisor_whose_record_is_damaged(harness, damage):
+    up = harness.up(pace={"record_s": 600.0})
+    harness.reach("ready")
+    path = harness.state / "v1/instances/tiny/instance.json"
+    path.unlink()
+    if damage == "folder":
+        path.mkdir()
+    else:
+        path.write_text("{garbage")
+    reason = status(harness.env, "tiny").data.reason
+    assert reason.code == "record_unreadable"
+    assert reason.text.startswith(f"the record '{path}' is damaged")
+    report = down(harness.env, "tiny")
+    assert (report.exit_code, report.data.forced) == (0, False)
+    assert harness.ended(up) == 0
+    harness.nothing_left()
+
+
+def test_down_of_a_name_that_was_never_started_leaves_nothing_behind(harness):
+    assert down(harness.env, "typo").data.already_stopped
+    assert harness.env.instances.names() == ()
 
 
 def test_logs_tail_phase_and_follow(harness):
