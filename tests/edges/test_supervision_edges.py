@@ -257,6 +257,27 @@ def test_the_api_key_comes_from_the_environment_or_a_private_file(tmp_path):
         api_key({"DFLASHCTL_API_KEY_FILE": str(file)})
     with pytest.raises(Permanent, match="cannot be read"):
         api_key({"DFLASHCTL_API_KEY_FILE": str(tmp_path / "none")})
+    file.chmod(0o600)
+    for content, why in {
+        b"": "is empty",
+        b" \n": "is empty",
+        b"two words": "cannot carry",
+        b"two\nlines": "cannot carry",
+        "schl\u00fcssel".encode(): "cannot carry",
+        b"\xff\xfe": "cannot carry",
+        b"a\0b": "cannot carry",
+        b"x" * 5000: "larger than",
+    }.items():
+        file.write_bytes(content)
+        with pytest.raises(Permanent, match=f"(?s){file}.*{why}"):
+            api_key({"DFLASHCTL_API_KEY_FILE": str(file)})
+    folder = tmp_path / "folder"
+    folder.mkdir(mode=0o700)
+    with pytest.raises(Permanent, match=str(folder)):
+        api_key({"DFLASHCTL_API_KEY_FILE": str(folder)})
+    for key in ("two words", "schl\u00fcssel", "line\n", " "):
+        with pytest.raises(Permanent, match="DFLASHCTL_API_KEY holds"):
+            api_key({"DFLASHCTL_API_KEY": key})
     written = write_server_config(tmp_path, "k")
     assert written.stat().st_mode & 0o777 == 0o600
     assert written.read_text() == '{"api-key": "k", "admin-api-key": "k"}'
