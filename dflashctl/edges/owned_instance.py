@@ -118,7 +118,7 @@ class FileOwnedInstance:
         return self.folder / name
 
     def runtime_folder(self) -> Path:
-        if self._runtime is None:
+        if self._runtime is None or not self._runtime.is_dir():
             self._runtime = fresh_runtime_folder(self._environ, str(self.folder))
         return self._runtime
 

@@ -49,7 +49,7 @@ class OwnedInstance(Protocol):
         """Write a file of the instance's folder, readable by its owner only."""
 
     def runtime_folder(self) -> Path:
-        """A fresh folder with a short path for sockets and secrets; gone when the lock is given up."""
+        """A folder with a short path for sockets and secrets; made again when it was removed, gone with the lock."""
 
     def forget_leftovers(self) -> None:
         """The sessions of the previous life are gone and need not be written down any more."""

@@ -8,12 +8,13 @@ import threading
 from typing import TYPE_CHECKING
 
 from dflashctl.core import events as ev
+from dflashctl.core.errors import StateError
 from dflashctl.core.events import Action, Event
 from dflashctl.core.instance import Phase, Reason
 from dflashctl.core.lifecycle import step
 from dflashctl.core.server_state import Policy, State
 from dflashctl.edges import sockets
-from dflashctl.ports.server import StartRefused
+from dflashctl.ports.server import StartRefused, is_passing
 from dflashctl.supervise.life import Life, prepare
 from dflashctl.supervise.log_reader import LogReader
 from dflashctl.supervise.signals import is_stop
@@ -193,7 +194,14 @@ class Loop:
                 tools.guard.watch(session)
             self._life.handle.go()
         except StartRefused as refused:
-            self._refuse(Reason(code="cannot_start", text=str(refused)))
+            self._refuse(Reason(code="cannot_start", text=str(refused)), permanent=refused.permanent)
+        except OSError as error:
+            reason = Reason(code="cannot_start", text=f"the start could not be prepared: {error}")
+            self._refuse(reason, permanent=self.state.attempt == 1 and not is_passing(error))
+        except StateError as error:
+            if self.state.attempt == 1:
+                raise
+            self._refuse(Reason(code="cannot_start", text=error.message), permanent=False)
         except _PortInUse as taken:
             self._refuse(taken.reason)
         else:
@@ -222,13 +230,13 @@ class Loop:
             key=tools.key,
         )
 
-    def _refuse(self, reason: Reason) -> None:
+    def _refuse(self, reason: Reason, *, permanent: bool = True) -> None:
         self.abandon()
         if self._life is not None:
             self._life.close()
             self._life = None
         self._tools.journal.sessions = ()
-        self._apply(ev.SpawnFailed(reason=reason))
+        self._apply(ev.SpawnFailed(reason=reason, permanent=permanent))
 
     def _terminate(self) -> None:
         if self._life is not None:
@@ -251,8 +259,12 @@ class Loop:
 
     def _dump_stacks(self) -> None:
         if self._life is not None:
-            text = dump_stacks(self._life.handle.leftovers())
-            self._tools.journal.note("stacks", f"written to {self._tools.owned.write('stacks.txt', text)}")
+            try:
+                text = dump_stacks(self._life.handle.leftovers())
+                said = f"written to {self._tools.owned.write('stacks.txt', text)}"
+            except (OSError, StateError) as error:
+                said = f"lost: {error}"
+            self._tools.journal.note("stacks", said)
 
     def _finish(self) -> None:
         self._tools.journal.update(self.state, force=True)
