@@ -13,10 +13,11 @@ import pytest
 from dflashctl.commands.down import down
 from dflashctl.commands.logs import logs
 from dflashctl.commands.status import status
-from dflashctl.core.errors import NotRunning, UsageProblem
+from dflashctl.core.errors import NotRunning, StateError, UsageProblem
 from dflashctl.core.instance import Phase
 from dflashctl.core.plan_file import dump_plan
 from dflashctl.core.report import envelope
+from dflashctl.env import Env
 from dflashctl.supervise import start_detached
 from tests.supervise.harness import free_port, wait_for
 
@@ -205,6 +206,38 @@ def test_a_detached_start_that_fails_says_why(harness):
     assert (result.exit_code, result.left_running) == (78, False)
     assert "CUDA" in result.findings[0].summary or "GPU" in result.findings[0].summary
     harness.nothing_left()
+
+
+def test_what_keeps_a_detached_supervisor_from_beginning_is_told_with_its_own_code(harness):
+    result = start_detached(
+        harness.plan(), Env(environ={**harness.environ, "DFLASHCTL_API_KEY_FILE": "/nonexistent"})
+    )
+    assert (result.exit_code, result.left_running) == (78, False)
+    assert "API key file '/nonexistent' cannot be read" in result.findings[0].summary
+    assert harness.record().exit_code == 78
+
+
+def test_a_detached_supervisor_that_is_killed_while_it_loads_is_told(harness):
+    results = []
+    plan = harness.plan("--stuck-at", "load_target")
+    waits = threading.Thread(target=lambda: results.append(start_detached(plan, harness.env)))
+    waits.start()
+    wait_for(lambda: (r := harness.record()) and r.phase is Phase.LOADING and r.detached, "the start")
+    pid = harness.record().supervisor.pid
+    os.kill(pid, signal.SIGKILL)
+    waits.join()
+    assert results[0].exit_code == 4
+    assert results[0].findings[0].id == "unclean_end"
+    assert f"pid {pid}" in results[0].findings[0].summary
+    harness.nothing_left()
+
+
+def test_a_linked_supervisor_log_is_refused(harness, tmp_path):
+    with harness.env.instances.own("tiny") as owned:
+        owned.log_path.with_name("supervisor.log").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(StateError, match=r"supervisor\.log"):
+        start_detached(harness.plan(), harness.env)
+    assert not (tmp_path / "elsewhere").exists()
 
 
 def test_interrupting_the_wait_leaves_the_start_going(harness):
