@@ -284,5 +284,5 @@ def _events(folder: int) -> Iterator[JournalEvent]:
     for name in (f"{EVENTS}.3", f"{EVENTS}.2", f"{EVENTS}.1", EVENTS):
         with contextlib.suppress(OSError, ValueError):
             for line in private_files.read_private(folder, name, _EVENTS_LIMIT_BYTES).splitlines():
-                with contextlib.suppress(ValueError):
+                with contextlib.suppress(ValueError, RecursionError):
                     yield decode(JournalEvent, json.loads(line))
