@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import pty
+import shutil
 import signal
 import subprocess
 import sys
@@ -49,6 +50,28 @@ def test_fault_28_a_full_log_disk_stops_nobody_and_logging_resumes(harness):
         assert harness.ended() == 0
     finally:
         subprocess.run(["umount", str(logs)], check=True)
+
+
+@pytest.mark.parametrize("way", ["removed", "moved", "replaced", "with its folder"])
+def test_a_log_that_is_taken_away_is_begun_anew(tmp_path, way):
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    path = folder / "server.log"
+    log = LogFile(path)
+    log.write(["before"])
+    if way == "with its folder":
+        shutil.rmtree(folder)
+    elif way == "moved":
+        path.rename(tmp_path / "kept")
+    else:
+        path.unlink()
+        if way == "replaced":
+            path.write_text("other\n")
+    log.write(["after"])
+    log.write(["later"])
+    log.close()
+    assert path.read_text().splitlines()[-2:] == ["after", "later"]
+    assert log.lost_lines == 0
 
 
 def test_rotated_logs_are_bounded_and_private(tmp_path):
