@@ -59,16 +59,13 @@ class LogFile:
 
     def _follow_name(self) -> None:
         """Let go of a file that somebody removed or moved away, and of a folder: nobody would find the lines there."""
-        if self._descriptor < 0:
-            return
-        try:
-            named = os.stat(self._path, follow_symlinks=False)
-            if os.path.samestat(named, os.fstat(self._descriptor)):
-                return
-        except FileNotFoundError:
-            pass
-        os.close(self._descriptor)
-        self._descriptor = -1
+        if self._descriptor >= 0:
+            with contextlib.suppress(FileNotFoundError):
+                named = os.stat(self._path, follow_symlinks=False)
+                if os.path.samestat(named, os.fstat(self._descriptor)):
+                    return
+            os.close(self._descriptor)
+            self._descriptor = -1
         with contextlib.suppress(FileExistsError):
             os.mkdir(self._path.parent, mode=0o700)
         folder = _folder(self._path)

@@ -57,6 +57,12 @@ class OwnedInstance(Protocol):
     def lock_descriptor(self) -> int:
         """The descriptor that holds the lock, to hand it to a detached supervisor."""
 
+    def still_held(self) -> bool:
+        """Whether others still find our lock; one that was removed is made again, with its folder.
+
+        False when somebody else took the instance meanwhile: from then on nothing is written any more.
+        """
+
 
 class Instances(Protocol):
     def own(self, name: str, *, brief: bool = False) -> OwnedInstance:

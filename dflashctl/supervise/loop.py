@@ -42,7 +42,7 @@ class Loop:
         self._lives = 0
         self._reader = LogReader(tools.engine.read_log_line)
         self._looked_at = self._clock.monotonic()
-        self._tree_at = self._looked_at
+        self._tree_at = self._held_at = self._looked_at
         self._stop_at = float("-inf")
         self._do: dict[Action, Callable[[], None]] = {
             Action.SPAWN: self._spawn,
@@ -104,7 +104,18 @@ class Loop:
 
     def _ticks(self, now: float) -> list[Event]:
         self._keep_house(now)
-        return [ev.Tick()]
+        return [*self._lock_events(now), ev.Tick()]
+
+    def _lock_events(self, now: float) -> list[Event]:
+        """A stop when somebody removed our lock and took the instance: two supervisors must not go on."""
+        if now - self._held_at < self._tools.pace.tree_s or self.state.stopping is not None:
+            return []
+        self._held_at = now
+        if self._tools.owned.still_held():
+            return []
+        text = "the instance's lock was removed and somebody else has taken it"
+        self._say(text)
+        return [ev.StopRequested(reason=Reason(code="lock_lost", text=text), interrupt=False)]
 
     def _stop_events(self) -> list[Event]:
         found: list[Event] = []

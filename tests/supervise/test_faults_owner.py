@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -204,6 +205,38 @@ def test_fault_21_fifty_rounds_of_the_lock_itself(tmp_path):
         assert (len(won), len(lost)) == (1, 2)
         assert f"pid {os.getpid()}" in lost[0]
         won[0].close()
+
+
+@pytest.mark.parametrize("gone", ["lock", "folder", "state"])
+def test_a_lock_that_is_removed_is_made_again(harness, gone):
+    up = harness.up("--chatter-s", "0.05")
+    record = harness.reach("ready")
+    folder = harness.state / "v1/instances/tiny"
+    if gone == "lock":
+        (folder / "lock").unlink()
+    else:
+        (folder if gone == "folder" else harness.state).rename(harness.folder / "away")
+        shutil.rmtree(harness.folder / "away", ignore_errors=True)
+    wait_for(lambda: "lock_restored" in harness.kinds(), "the lock")
+    assert harness.reach("ready").server.pid == record.server.pid
+    assert harness.snapshot().owner_pid == up.pid
+    with pytest.raises(Busy):
+        harness.env.instances.own("tiny")
+    wait_for(harness.log, "the log")
+    assert down(harness.env, "tiny").exit_code == 0
+    assert harness.ended(up) == 0
+    assert not [name for name in os.listdir(folder) if name.endswith(".tmp")]
+
+
+def test_a_supervisor_whose_instance_was_taken_by_another_ends_in_order(harness):
+    up = harness.up()
+    harness.reach("ready")
+    with harness.env.instances.own("other") as other:
+        os.replace(other.folder / "lock", harness.state / "v1/instances/tiny/lock")
+        assert harness.ended(up) == 0
+        harness.nothing_left()
+        assert harness.snapshot().supervised
+        assert harness.phase() != "stopped"
 
 
 def test_fault_22_down_and_up_at_once_end_up_or_down(harness):
