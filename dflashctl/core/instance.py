@@ -32,9 +32,14 @@ class Phase(str, Enum):
 ENDED = (Phase.STOPPED, Phase.FAILED)
 
 
+def is_name(name: str) -> bool:
+    """Whether an instance can be called so."""
+    return _NAME.fullmatch(name) is not None and ".." not in name
+
+
 def check_name(name: str) -> str:
     """`name` when it can be an instance's name, else UsageProblem."""
-    if not _NAME.fullmatch(name) or ".." in name:
+    if not is_name(name):
         raise UsageProblem(
             f"{name!r} cannot be an instance name",
             hint="use lower-case letters, digits, '.', '_' and '-', at most 63 characters: --name NAME",

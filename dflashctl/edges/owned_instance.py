@@ -14,6 +14,7 @@ from dflashctl.core.errors import StateError
 from dflashctl.core.instance import ENDED, Identity, InstanceRecord, Phase
 from dflashctl.core.report import to_json
 from dflashctl.edges import private_files
+from dflashctl.edges.instance_lock import LOCK
 from dflashctl.edges.places import fresh_runtime_folder, remove_folder
 from dflashctl.edges.processes import identify
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-LOCK = "lock"
 RECORD = "instance.json"
 EVENTS = "events.jsonl"
 LOG = "server.log"

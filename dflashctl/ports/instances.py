@@ -81,7 +81,10 @@ class Instances(Protocol):
         """The pids of all living processes of that instance's server, as far as they show here."""
 
     def names(self) -> tuple[str, ...]:
-        """All instances that were ever started here, sorted."""
+        """All instances that were ever started here, sorted; StateError names a folder that cannot be read."""
+
+    def odd_folders(self) -> tuple[str, ...]:
+        """Folders among the instances' that none of them can have made."""
 
     def events(self, name: str) -> tuple[JournalEvent, ...]:
         """The journal, oldest first; unreadable lines are left out."""

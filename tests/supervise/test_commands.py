@@ -155,6 +155,52 @@ def test_down_of_a_name_that_was_never_started_leaves_nothing_behind(harness):
     assert harness.env.instances.names() == ()
 
 
+def test_what_cannot_be_read_keeps_nobody_from_the_others(harness):
+    harness.up()
+    harness.reach("ready")
+    folder = harness.state / "v1/instances"
+    (folder / "Odd Name").mkdir()
+    with harness.env.instances.own("open"):
+        pass
+    (folder / "open").chmod(0o770)
+    report = status(harness.env)
+    assert (report.exit_code, report.data.name) == (0, "tiny")
+    assert [f.id for f in report.findings] == ["skipped", "skipped"]
+    assert str(folder / "Odd Name") in report.findings[0].summary
+    assert str(folder / "open") in report.findings[1].summary
+    assert logs(harness.env).exit_code == 0
+    with pytest.raises(StateError):
+        status(harness.env, "open")
+    assert down(harness.env).data.name == "tiny"
+    assert harness.ended() == 0
+
+
+@pytest.mark.parametrize("part", ["", "v1", "v1/instances"])
+def test_a_state_folder_that_cannot_be_read_is_no_empty_one(harness, part):
+    folder = harness.state / part
+    folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    folder.write_text("in the way")
+    for command in (status, down, logs):
+        for name in (None, "tiny"):
+            with pytest.raises(StateError, match=str(folder)):
+                command(harness.env, name)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_a_state_folder_of_somebody_else_is_no_empty_one(tmp_path):
+    program = (
+        "import os, sys\nfrom dflashctl.env import Env\nfrom dflashctl.core.errors import StateError\n"
+        "instances = Env(environ={'DFLASHCTL_STATE_DIR': sys.argv[1]}).instances\nos.setuid(65534)\n"
+        "try:\n    instances.names()\n"
+        "except StateError as error:\n    print(error.message)\n"
+    )
+    (tmp_path / "state").mkdir(mode=0o700)
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "state")], capture_output=True, text=True, check=True
+    )
+    assert str(tmp_path / "state") in done.stdout
+
+
 def test_logs_tail_phase_and_follow(harness):
     harness.up("--chatter-s", "0.1")
     harness.reach("ready")
