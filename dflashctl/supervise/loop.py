@@ -12,6 +12,7 @@ from dflashctl.core.errors import StateError
 from dflashctl.core.events import Action, Event
 from dflashctl.core.instance import Phase, Reason
 from dflashctl.core.lifecycle import step
+from dflashctl.core.progress import Progress
 from dflashctl.core.server_state import Policy, State
 from dflashctl.edges import sockets
 from dflashctl.ports.server import StartRefused, is_passing
@@ -281,8 +282,14 @@ class Loop:
         self._tools.journal.update(self.state, force=True)
 
     def _say(self, text: str) -> None:
-        self._tools.pump.say(text)
-        self._tools.show(text)
+        """Into the log, and to whoever looks: what the next Ctrl-C will do must be known where it is pressed."""
+        tools = self._tools
+        tools.pump.say(text)
+        if tools.sink is not None:
+            tools.show(text)
+        else:
+            told = Progress(step=self.state.phase.value, text=text, final=True)
+            tools.screen.post(lambda: tools.env.notify(told))
 
 
 class _PortInUse(Exception):

@@ -154,7 +154,7 @@ def test_a_reader_that_goes_away_is_not_missed(harness):
 class Terminal:
     """A supervisor in front of a pseudo-terminal, as its session's leader and foreground group."""
 
-    def __init__(self, harness, *faults, **options):
+    def __init__(self, harness, *faults, flag="--screen", **options):
         self.harness = harness
         self.master, slave = pty.openpty()
 
@@ -166,7 +166,7 @@ class Terminal:
         file = harness.folder / "plan-tty.json"
         file.write_text(dump_plan(harness.plan(*faults, **options)))
         self.process = subprocess.Popen(
-            [sys.executable, str(DRIVER), str(file), json.dumps(to_json(PACE)), "--screen"],
+            [sys.executable, str(DRIVER), str(file), json.dumps(to_json(PACE)), flag],
             env=harness.environ, stdin=slave, stdout=slave, stderr=slave, cwd=harness.folder, preexec_fn=lead,  # noqa: PLW1509 - no other way to take a terminal
         )  # fmt: skip
         self.process.plan_file = file
@@ -204,8 +204,21 @@ def test_fault_31_a_hang_up_means_nothing_detached(harness):
     assert harness.ended() == 0
 
 
-def test_fault_32_ctrl_c_drains_and_says_so_and_the_server_never_sees_it(harness):
-    terminal = Terminal(harness)
+def test_a_hang_up_that_is_ignored_from_the_start_means_nothing(harness):
+    """As under nohup."""
+    up = harness.start(harness.plan(), preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    harness.reach("ready")
+    harness.stop(number=signal.SIGHUP)
+    harness.stop(number=signal.SIGTSTP)
+    wait_for(lambda: "SIGTSTP is ignored" in harness.log(), "what came after it")
+    assert harness.phase() == "ready"
+    harness.stop()
+    assert harness.ended(up) == 0
+
+
+@pytest.mark.parametrize("flag", ["--screen", "--progress"])
+def test_fault_32_ctrl_c_drains_and_says_so_and_the_server_never_sees_it(harness, flag):
+    terminal = Terminal(harness, flag=flag)
     harness.reach("ready")
     terminal.press(b"\x03")
     wait_for(lambda: "stopping: running requests have" in terminal.read(), "the word")
@@ -226,8 +239,9 @@ def test_fault_32_ctrl_c_twice_kills_at_once(harness):
     os.close(terminal.master)
 
 
-def test_fault_33_ctrl_z_is_ignored_with_a_word(harness):
-    terminal = Terminal(harness)
+@pytest.mark.parametrize("flag", ["--screen", "--progress"])
+def test_fault_33_ctrl_z_is_ignored_with_a_word(harness, flag):
+    terminal = Terminal(harness, flag=flag)
     harness.reach("ready")
     terminal.press(b"\x1a")
     wait_for(lambda: "SIGTSTP is ignored" in terminal.read(), "the word")
