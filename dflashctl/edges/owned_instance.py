@@ -15,7 +15,7 @@ from dflashctl.core.instance import ENDED, Identity, InstanceRecord, Phase
 from dflashctl.core.report import to_json
 from dflashctl.edges import private_files
 from dflashctl.edges.instance_lock import LOCK
-from dflashctl.edges.places import fresh_runtime_folder, remove_folder
+from dflashctl.edges.places import fresh_runtime_folder, remove_folder, sweep_runtime_folder
 from dflashctl.edges.processes import identify
 
 if TYPE_CHECKING:
@@ -130,6 +130,8 @@ class FileOwnedInstance:
 
     def forget_leftovers(self) -> None:
         self._leftovers = ()
+        if self._runtime is None:
+            sweep_runtime_folder(self._environ, str(self.folder))
 
     def lock_descriptor(self) -> int:
         return self._lock

@@ -52,7 +52,7 @@ class OwnedInstance(Protocol):
         """A folder with a short path for sockets and secrets; made again when it was removed, gone with the lock."""
 
     def forget_leftovers(self) -> None:
-        """The sessions of the previous life are gone and need not be written down any more."""
+        """The sessions of the previous life are gone: neither they nor its short-lived files are kept any more."""
 
     def lock_descriptor(self) -> int:
         """The descriptor that holds the lock, to hand it to a detached supervisor."""

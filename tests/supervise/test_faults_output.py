@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from dflashctl.commands.down import down
 from dflashctl.core.plan_file import dump_plan
 from dflashctl.core.report import to_json
 from dflashctl.edges.log_file import LogFile
@@ -274,6 +275,16 @@ def test_no_secret_is_in_argv_log_state_or_the_servers_environment(harness):
         assert secret not in written
         assert secret not in said
     assert seen
+
+
+def test_a_key_that_a_killed_supervisor_left_is_swept(harness):
+    up = harness.up("--stuck-at", "load_target", environ={"DFLASHCTL_API_KEY": "a-secret"})
+    (left,) = wait_for(lambda: list(harness.runtime.glob("*/keys.yaml")), "the key's file")
+    up.kill()
+    up.wait()
+    assert left.exists()
+    assert down(harness.env, "tiny").exit_code == 0
+    assert not list(harness.runtime.iterdir())
 
 
 def test_the_key_file_is_private_and_gone_once_ready(harness):
