@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from dflashctl.core.errors import UsageProblem
+from dflashctl.core.errors import StateError, UsageProblem
 from dflashctl.core.instance import check_name
 
 if TYPE_CHECKING:
+    from dflashctl.core.instance import Snapshot
     from dflashctl.env import Env
 
 
@@ -16,9 +18,18 @@ def chosen(env: Env, name: str | None) -> str | None:
     if name is not None:
         return check_name(name)
     names = env.instances.names()
-    running = tuple(n for n in names if env.instances.read(n).supervised)
+    running = tuple(snapshot.name for snapshot in readable(env) if snapshot.supervised)
     candidates = running or names
     if len(candidates) > 1:
         kind = "run" if running else "are known"
         raise UsageProblem(f"several instances {kind}: {', '.join(candidates)}", hint="name one of them")
     return candidates[0] if candidates else None
+
+
+def readable(env: Env) -> tuple[Snapshot, ...]:
+    """All that is known here, but for what cannot be read: it must not keep the others from being used."""
+    found = []
+    for name in env.instances.names():
+        with suppress(StateError):
+            found.append(env.instances.read(name))
+    return tuple(found)

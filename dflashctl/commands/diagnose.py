@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from itertools import pairwise
+from bisect import bisect_right
 from typing import TYPE_CHECKING
 
 from dflashctl.commands.chosen import chosen
 from dflashctl.core.diagnosis_view import DiagnosisView
-from dflashctl.core.endings import ending_of, last_start
+from dflashctl.core.endings import ending_of, last_start, starts_since_up
 from dflashctl.core.errors import ExitCode, NotRunning
 from dflashctl.core.instance import Reason
+from dflashctl.core.log_line import parse, stamp
 from dflashctl.core.report import Report
 from dflashctl.core.status import status_of
 from dflashctl.core.verdict import failure_finding
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from dflashctl.core.instance import JournalEvent, LastExit, Snapshot
     from dflashctl.env import Env
 
-_BEGIN = " loading.resolve | "
+_STAMP_S = 0.001  # stamps are cut, the journal's times are rounded
 
 
 def diagnose(env: Env, what: str | None = None) -> Report:
@@ -42,7 +43,7 @@ def diagnose(env: Env, what: str | None = None) -> Report:
         )
     events, snapshot = env.instances.events(name), env.instances.read(name)
     starts = last_start(events)
-    lives = _by_start(env.instances.log_tail(name))[-(starts or 1) :]
+    lives = _by_start(env.instances.log_tail(name), starts_since_up(events))
     read = 0
     for back, lines in enumerate(reversed(lives)):
         read += len(lines)
@@ -105,8 +106,22 @@ def _recorded(snapshot: Snapshot, read: int, ended: Finding, back: int) -> Repor
     return Report(command="diagnose", data=view, findings=(ended,))
 
 
-def _by_start(lines: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """Cut before each line that begins a start: the first of a run of lines stamped with its first step."""
-    begins = [n for n in range(1, len(lines)) if _BEGIN in lines[n] and _BEGIN not in lines[n - 1]]
-    edges = [0, *begins, len(lines)]
-    return [lines[a:b] for a, b in pairwise(edges)]
+def _by_start(lines: tuple[str, ...], begun: tuple[float, ...]) -> list[tuple[str, ...]]:
+    """The lines of each start; what was before the first of them is left out.
+
+    By their stamps, as two starts that both die in their first step look like one.
+    """
+    if not begun:
+        return [lines]
+    edges = [_moment(at_s - _STAMP_S) for at_s in begun]
+    lives: list[list[str]] = [[] for _ in range(len(edges) + 1)]
+    at = edges[0]
+    for line in lines:
+        at = parse(line).at or at
+        lives[bisect_right(edges, at)].append(line)
+    return [tuple(life) for life in lives[1:]]
+
+
+def _moment(wall_s: float) -> str:
+    """As the pump stamps a line, so that texts can be compared."""
+    return stamp("", wall_s=wall_s, phase="").partition(" ")[0]

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dflashctl.commands.chosen import chosen
 from dflashctl.core.down_result import DownResult
 from dflashctl.core.errors import Busy, CheckFailed, ExitCode
+from dflashctl.core.findings import Finding, Severity
 from dflashctl.core.instance import ENDED, Phase
 from dflashctl.core.progress import Progress
 from dflashctl.core.report import Outcome, Report, failure
-from dflashctl.supervise.stop import ask_to_stop, force_stop, member_pids, port_owner
-from dflashctl.supervise.sweep import sweep_previous
+from dflashctl.supervise.stop import ask_to_stop, force_stop, member_pids, owner_of, port_owner
+from dflashctl.supervise.sweep import sweep_previous, unproven
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from dflashctl.env import Env
 
 _LOOK_S = 0.05
+_OWNERS = 5
 _MARGIN_S = 10.0
 _PORT_LIMIT_S = 5.0
 _GPU_LIMIT_S = 30.0
@@ -33,29 +36,42 @@ def down(env: Env, name: str | None = None) -> Report:
     """Exit 0 when nothing is left, also when nothing ran; 1 with the owners when port or GPU memory stay taken."""
     began = env.clock.monotonic()
     meant = chosen(env, name)
-    if meant is None:
-        return Report(command="down", data=DownResult(name=None, already_stopped=True, took_s=0.0))
+    if meant is None or meant not in env.instances.names():
+        return Report(command="down", data=DownResult(name=meant, already_stopped=True, took_s=0.0))
     record = env.instances.read(meant).record
     served = record.served if record else None
     ours = _gpu_pids(env, record, served.gpus) if record and served else frozenset()
-    was_up, forced = _stop(env, meant)
-    swept = _clear(env, meant)
+    was_up, forced, swept, doubtful = _end(env, meant)
     result = DownResult(
         name=meant,
         already_stopped=not was_up and not swept,
         took_s=round(env.clock.monotonic() - began, 3),
-        swept=swept or 0,
+        swept=swept,
         forced=forced,
         port=served.port if served else None,
         gpus=served.gpus if served else (),
     )
-    if served is not None and swept is not None and not result.already_stopped:
+    if served is not None and not result.already_stopped:
         try:
             _wait_for_port(env, served)
             _wait_for_gpus(env, served.gpus, ours)
         except CheckFailed as error:
             return failure("down", error, data=result)
-    return Report(command="down", data=result, outcome=Outcome.OK, exit_code=ExitCode.OK)
+    return Report(command="down", data=result, outcome=Outcome.OK, exit_code=ExitCode.OK, findings=doubtful)
+
+
+def _end(env: Env, name: str) -> tuple[bool, bool, int, tuple[Finding, ...]]:
+    """Until nobody owns it: a command that was starting it may have handed its lock to a supervisor meanwhile.
+
+    Whether it ran, whether it had to be killed, how many processes were swept, and which were left as doubtful.
+    """
+    was_up = forced = False
+    for _ in range(_OWNERS):
+        up, killed = _stop(env, name)
+        was_up, forced = was_up or up, forced or killed
+        with suppress(Busy):
+            return was_up, forced, *_clear(env, name)
+    raise Busy(f"{name!r} is started again and again by somebody else", hint=f"dflashctl status {name}")
 
 
 def _stop(env: Env, name: str) -> tuple[bool, bool]:
@@ -66,53 +82,58 @@ def _stop(env: Env, name: str) -> tuple[bool, bool]:
     served = snapshot.record.served if snapshot.record else None
     limit_s = (served.stop_limit_s if served else 0.0) + _MARGIN_S
     env.notify(Progress(step="draining", text=f"stopping {name}"))
-    asked = _Asked(env, name)
-    if _wait(env, asked.gone, limit_s) or _wait(env, asked.again().gone, _MARGIN_S):
+    if _wait(env, _Asked(env, name, join=True).gone, limit_s):
+        return True, False
+    insisted = _Asked(env, name, join=False)
+    if _wait(env, insisted.gone, _MARGIN_S):
         return True, False
     force_stop(env.instances.read(name))
-    if _wait(env, asked.gone, _MARGIN_S):
+    if _wait(env, insisted.gone, _MARGIN_S):
         return True, True
     raise Busy(f"the supervisor of {name!r} cannot be stopped", hint=f"dflashctl status {name}")
 
 
 class _Asked:
-    """One supervisor that is asked to stop; another that takes the instance over meanwhile is left alone."""
+    """Each owner is asked once to stop; with `join` not even once when it stops already, as a second TERM would kill."""
 
-    def __init__(self, env: Env, name: str) -> None:
+    def __init__(self, env: Env, name: str, *, join: bool) -> None:
         self._env = env
         self._name = name
+        self._join = join
         self._whom: Identity | None = None
 
-    def again(self) -> _Asked:
-        """Forget that it was asked, so that it is asked once more."""
-        self._whom = None
-        return self
-
     def gone(self) -> bool:
-        """Ask as soon as the owner is known (one that has only just taken over is not in the record yet)."""
+        """Ask as soon as the owner is known (one that has only just taken over may not have signed yet)."""
         snapshot = self._env.instances.read(self._name)
-        owner = snapshot.record.supervisor if snapshot.record else None
-        if not snapshot.supervised or (self._whom is not None and owner != self._whom):
-            return True
-        if self._whom is None and ask_to_stop(snapshot):
-            self._whom = owner
-        return False
+        owner = owner_of(snapshot)
+        if snapshot.supervised and not snapshot.brief and owner is not None and owner != self._whom:
+            record = snapshot.record
+            if (self._join and record is not None and record.phase is Phase.DRAINING) or ask_to_stop(
+                snapshot
+            ):
+                self._whom = owner
+        return not snapshot.supervised
 
 
-def _clear(env: Env, name: str) -> int | None:
-    """Under the lock: end what an unclean end left, and write down that it is over; how many were left.
-
-    None when somebody has started it again meanwhile: what was to be stopped has stopped.
-    """
-    try:
-        owned = env.instances.own(name)
-    except Busy:
-        return None
-    with owned:
+def _clear(env: Env, name: str) -> tuple[int, tuple[Finding, ...]]:
+    """Under the lock: end what an unclean end left, and write down that it is over; how many were left."""
+    with env.instances.own(name, brief=True) as owned:
+        doubtful = tuple(stat.pid for stat in unproven(owned.previous))
         swept = sweep_previous(owned)
         if owned.previous is not None and owned.previous.phase not in ENDED:
             owned.record(_over(owned.previous))
-    return swept
+    return swept, (_left_alone(doubtful),) if doubtful else ()
+
+
+def _left_alone(pids: tuple[int, ...]) -> Finding:
+    return Finding(
+        id="left_alone",
+        severity=Severity.WARNING,
+        summary="left alive, as nothing shows that they were the server's: "
+        + ", ".join(f"pid {pid}" for pid in pids),
+        detail="they bear a session number that the server had",
+        fix="look at them with ps",
+    )
 
 
 def _over(record: InstanceRecord) -> InstanceRecord:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from dflashctl.commands.chosen import readable
 from dflashctl.core.errors import NotRunning, UsageProblem
 from dflashctl.core.exposure import KEY_VARIABLE
 from dflashctl.core.instance import Phase, Served, check_name
@@ -61,9 +62,7 @@ def api_key(env: Env, variable: str | None) -> str | None:
 
 
 def _only(env: Env) -> Snapshot:
-    running = [
-        snapshot for name in env.instances.names() if (snapshot := env.instances.read(name)).supervised
-    ]
+    running = [snapshot for snapshot in readable(env) if snapshot.supervised]
     if not running:
         raise NotRunning("no instance is running", hint="dflashctl up PROFILE --detach, or --url URL")
     if len(running) > 1:

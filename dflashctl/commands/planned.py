@@ -96,7 +96,8 @@ def planned(env: Env, request: PlanRequest, *, machine: Machine | None = None) -
 
 
 def planned_to_start(env: Env, request: PlanRequest) -> Planned:
-    """As `planned`, with what speaks about serving rather than about the machine."""
+    """As `planned`, with what speaks about serving rather than about the machine; Permanent for an unusable key."""
+    env.api_key()
     made = planned(env, request)
     more = (*exposure(made.plan, env.environ), *_listening(env, request, made.plan))
     return replace(made, plan=replace(made.plan, findings=(*made.plan.findings, *more)))

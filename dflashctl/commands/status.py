@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dflashctl.commands.drift import fingerprint_now
 from dflashctl.commands.instance_profile import instance_profile
-from dflashctl.core.errors import ExitCode
+from dflashctl.core.errors import ExitCode, StateError
+from dflashctl.core.findings import Finding, Severity
 from dflashctl.core.instance import Phase
 from dflashctl.core.metrics_text import live_figures
 from dflashctl.core.report import Outcome, Report
@@ -28,11 +30,30 @@ def status(env: Env, name: str | None = None, *, live: bool = True) -> Report:
 
     Of an instance that runs it says whether the plan has drifted: whether another one would be made now.
     """
-    names = (name,) if name is not None else env.instances.names()
-    views = tuple(_view(env, n, live=live) for n in names)
+    views, skipped = _all(env, live=live) if name is None else ((_view(env, name, live=live),), ())
     if len(views) == 1:
-        return _report(env, views[0], running=views[0].running, only=views[0])
-    return _report(env, StatusList(instances=views), running=any(v.running for v in views), only=None)
+        report = _report(env, views[0], running=views[0].running, only=views[0])
+    else:
+        report = _report(env, StatusList(instances=views), running=any(v.running for v in views), only=None)
+    return replace(report, findings=skipped)
+
+
+def _all(env: Env, *, live: bool) -> tuple[tuple[InstanceStatus, ...], tuple[Finding, ...]]:
+    """What is known here, and a note of each that cannot be read: the others are shown all the same."""
+    views, skipped = (
+        [],
+        [_skipped(f"'{path}' is no instance's folder", None) for path in env.instances.odd_folders()],
+    )
+    for name in env.instances.names():
+        try:
+            views.append(_view(env, name, live=live))
+        except StateError as error:  # noqa: PERF203 - each may fail on its own
+            skipped.append(_skipped(error.message, error.hint))
+    return tuple(views), tuple(skipped)
+
+
+def _skipped(why: str, fix: str | None) -> Finding:
+    return Finding(id="skipped", severity=Severity.WARNING, summary=f"left out: {why}", fix=fix)
 
 
 def watch(env: Env, name: str | None = None) -> Iterator[Report]:

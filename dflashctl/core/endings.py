@@ -19,6 +19,17 @@ def last_start(events: Sequence[JournalEvent]) -> int:
     return next((event.attempt for event in reversed(events) if event.attempt is not None), 0)
 
 
+def starts_since_up(events: Sequence[JournalEvent]) -> tuple[float, ...]:
+    """When each start since the last `up` began, oldest first, in wall-clock seconds."""
+    begun: list[float] = []
+    for event in reversed(events):
+        if event.phase is Phase.STARTING and event.attempt is not None:
+            begun.append(event.at_s)
+            if event.attempt == 1:
+                break
+    return tuple(reversed(begun))
+
+
 def ending_of(events: Sequence[JournalEvent], start: int) -> str | None:
     """Why start number `start` of the last `up` ended in a restart or in failure; None when it did neither."""
     for event in reversed(events):

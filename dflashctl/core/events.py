@@ -40,9 +40,10 @@ class Spawned:
 
 @dataclass(frozen=True, kw_only=True)
 class SpawnFailed:
-    """The server's program cannot be started at all."""
+    """The server's program cannot be started: at all, or (not `permanent`) for want of something that may come back."""
 
     reason: Reason
+    permanent: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)

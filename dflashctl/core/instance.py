@@ -32,9 +32,14 @@ class Phase(str, Enum):
 ENDED = (Phase.STOPPED, Phase.FAILED)
 
 
+def is_name(name: str) -> bool:
+    """Whether an instance can be called so."""
+    return _NAME.fullmatch(name) is not None and ".." not in name
+
+
 def check_name(name: str) -> str:
     """`name` when it can be an instance's name, else UsageProblem."""
-    if not _NAME.fullmatch(name) or ".." in name:
+    if not is_name(name):
         raise UsageProblem(
             f"{name!r} cannot be an instance name",
             hint="use lower-case letters, digits, '.', '_' and '-', at most 63 characters: --name NAME",
@@ -177,10 +182,16 @@ class JournalEvent:
 
 @dataclass(frozen=True, kw_only=True)
 class Snapshot:
-    """What can be read of an instance: `supervised` is decided by the lock alone, never by the record."""
+    """What can be read of an instance: `supervised` is decided by the lock alone, never by the record.
+
+    `owner` is who holds the lock, where that process can be seen from here, whatever the record says. `brief` says that
+    it only puts the instance in order, as `down` does, and need not be asked to leave.
+    """
 
     name: str
     supervised: bool
     record: InstanceRecord | None = None
     problem: str | None = None
     owner_pid: int | None = None
+    owner: Identity | None = None
+    brief: bool = False

@@ -52,10 +52,10 @@ def _spawned(state: State, _event: ev.Spawned, now: float, policy: Policy) -> Re
     return enter(replace(state, step=StartPhase.RESOLVE), Phase.LOADING, now), ()
 
 
-def _spawn_failed(state: State, event: ev.SpawnFailed, now: float, _policy: Policy) -> Result:
+def _spawn_failed(state: State, event: ev.SpawnFailed, now: float, policy: Policy) -> Result:
     if state.stopping is not None:
         return stopped(state, now)
-    return fail(state, event.reason, ExitCode.PERMANENT, now)
+    return _again_or_fail(state, event.reason, now, policy, permanent=event.permanent)
 
 
 def _progressed(state: State, event: ev.Progressed, now: float, _policy: Policy) -> Result:
@@ -184,6 +184,10 @@ def _ended(state: State, event: ev.Ended, now: float, policy: Policy) -> Result:
         return stopped(state, now)
     reason = state.ending or event.reason
     permanent = state.ending_permanent if state.ending is not None else event.permanent
+    return _again_or_fail(state, reason, now, policy, permanent=permanent)
+
+
+def _again_or_fail(state: State, reason: Reason, now: float, policy: Policy, *, permanent: bool) -> Result:
     if permanent:
         return fail(state, reason, ExitCode.PERMANENT, now)
     if state.restarts_used >= policy.restarts:

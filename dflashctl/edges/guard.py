@@ -2,7 +2,8 @@
 
 Also a program of its own (`python -I -S guard.py`), so it imports nothing but the standard library. Commands come as
 lines on standard input: `watch SESSION TICKS`, `clear`, `bye`; end of file without `bye` means that the supervisor died.
-A session is meant only while the process that bears its number, if any, started at TICKS.
+A session is meant only while it is proven the server's: by its leader, started at TICKS, or by the mark that the shim
+puts into the server's environment. A mark also finds the processes that made a session nobody has heard of yet.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import sys
 import time
 from typing import NamedTuple
 
+MARK = "DFLASHCTL_SERVER"
 DEADLINE_S = 10.0
 _PAUSE_S = 0.005
 
@@ -51,14 +53,48 @@ def processes() -> list[Stat]:
     return [stat for pid in pids if (stat := read_stat(pid)) is not None]
 
 
-def members(session: int, ticks: int, table: list[Stat] | None = None) -> list[Stat]:
-    """The living members of that session; none when its number is somebody else's by now, or our own."""
+def marks_of(sessions: dict[int, int]) -> frozenset[bytes]:
+    """What the environment of a server's processes holds when its main process is one of those leaders."""
+    return frozenset(f"{MARK}={pid}:{ticks}".encode() for pid, ticks in sessions.items())
+
+
+def bears(pid: int, marks: frozenset[bytes]) -> bool:
+    """Whether the program of that process was started with one of the marks."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            return not marks.isdisjoint(file.read().split(b"\0"))
+    except OSError:
+        return False
+
+
+def members(
+    session: int, ticks: int, table: list[Stat] | None = None, marks: frozenset[bytes] | None = None
+) -> list[Stat]:
+    """The living members of that session; none when its number is somebody else's by now, or our own.
+
+    A daemon's session often outlives its leader, so without a leader one member must bear a mark (by default that of
+    the session itself): as long as it lives, the kernel gives the session's number to nobody else.
+    """
     if session in {0, 1, os.getsid(0)}:
         return []
     found = [stat for stat in (processes() if table is None else table) if stat.session == session]
-    if any(stat.pid == session and stat.ticks != ticks for stat in found):
-        return []
-    return [stat for stat in found if not stat.dead]
+    leaders = [stat for stat in found if stat.pid == session]
+    living = [stat for stat in found if not stat.dead]
+    if leaders:
+        return living if leaders[0].ticks == ticks else []
+    marks = marks_of({session: ticks}) if marks is None else marks
+    return living if any(bears(stat.pid, marks) for stat in living) else []
+
+
+def ours(sessions: dict[int, int], table: list[Stat] | None = None) -> list[Stat]:
+    """The living members of those sessions, and whoever bears their mark in another one, ours excepted."""
+    table = processes() if table is None else table
+    marks, own = marks_of(sessions), os.getsid(0)
+    found = {s.pid: s for pid, ticks in sessions.items() for s in members(pid, ticks, table, marks)}
+    for stat in table if sessions else ():
+        if stat.session != own and not stat.dead and stat.pid not in found and bears(stat.pid, marks):
+            found[stat.pid] = stat
+    return list(found.values())
 
 
 def send(stat: Stat, number: int) -> bool:
@@ -80,11 +116,10 @@ def send(stat: Stat, number: int) -> bool:
 
 
 def kill_sessions(sessions: dict[int, int], deadline_s: float = DEADLINE_S) -> list[Stat]:
-    """Kill until no member of any session lives; those that survive `deadline_s` are returned."""
+    """Kill until nothing of those sessions lives; those that survive `deadline_s` are returned."""
     end = time.monotonic() + deadline_s
     while True:
-        table = processes()
-        left = [stat for session, ticks in sessions.items() for stat in members(session, ticks, table)]
+        left = ours(sessions)
         if not left or time.monotonic() > end:
             return left
         for stat in left:

@@ -5,25 +5,25 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dflashctl.core.decode import decode
 from dflashctl.core.errors import Busy, StateError
-from dflashctl.core.instance import InstanceRecord, JournalEvent, Phase, Snapshot, check_name
+from dflashctl.core.instance import InstanceRecord, JournalEvent, Phase, Snapshot, check_name, is_name
 from dflashctl.core.json_text import json_loads
 from dflashctl.edges import log_tail, private_files
-from dflashctl.edges.owned_instance import EVENTS, LOCK, LOG, RECORD, FileOwnedInstance
+from dflashctl.edges.instance_lock import holder, is_brief, is_locked, owner_pid, sign, take_lock
+from dflashctl.edges.owned_instance import EVENTS, LOG, RECORD, FileOwnedInstance
 from dflashctl.edges.places import state_folder
-from dflashctl.edges.processes import identify, is_alive, is_here, session_members
+from dflashctl.edges.processes import is_alive, is_here, session_members
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-# A reader holds the lock, shared, for an instant; an owner must outwait it.
-_PATIENCE_S = 0.25
+    from dflashctl.core.instance import Identity
+
 _RECORD_LIMIT_BYTES = 1024 * 1024
 _EVENTS_LIMIT_BYTES = 16 * 1024 * 1024
 _BELOW = ("v1", "instances")
@@ -34,10 +34,14 @@ class FileInstances:
         self._environ = environ
         self._root = state_folder(environ)
 
-    def own(self, name: str) -> FileOwnedInstance:
+    def own(self, name: str, *, brief: bool = False) -> FileOwnedInstance:
         folder = self._folder(check_name(name), create=True)
         try:
-            lock = _take_lock(folder, name, str(self._path(name)))
+            lock = take_lock(folder, str(self._path(name)), brief=brief)
+        except BlockingIOError:
+            busy = _busy(folder, name)
+            os.close(folder)
+            raise busy from None
         except BaseException:
             os.close(folder)
             raise
@@ -47,7 +51,7 @@ class FileInstances:
         folder = self._folder(check_name(name), create=True)
         os.set_inheritable(descriptor, False)  # noqa: FBT003 - no keyword in os
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        _sign(descriptor, str(self._path(name)))
+        sign(descriptor, str(self._path(name)))
         owned = self._owned(name, folder, descriptor)
         owned.unclean = False  # the record is that of the owner who hands over
         return owned
@@ -59,25 +63,35 @@ class FileInstances:
             return Snapshot(name=name, supervised=False)
         try:
             record, problem = _read_record(folder)
-            supervised = _is_locked(folder)
-            owner = _owner_pid(folder) if supervised else None
+            supervised = is_locked(folder)
+            owner = owner_pid(folder) if supervised else None
+            found = holder(folder, owner) if owner is not None else None
+            brief = supervised and is_brief(folder)
         finally:
             os.close(folder)
         if record is not None and supervised and not _is_by_owner(record, owner):
-            record = _taken_over(record, owner)
-        return Snapshot(name=name, supervised=supervised, record=record, problem=problem, owner_pid=owner)
+            record = _taken_over(record, found)
+        if problem is not None:
+            problem = f"the record '{self._path(name) / RECORD}' is damaged: {problem}"
+        return Snapshot(
+            name=name,
+            supervised=supervised,
+            record=record,
+            problem=problem,
+            owner_pid=owner,
+            owner=found,
+            brief=brief,
+        )
 
     def members(self, name: str) -> tuple[int, ...]:
         record = self.read(name).record
         return tuple(stat.pid for stat in session_members(record.sessions)) if record else ()
 
     def names(self) -> tuple[str, ...]:
-        try:
-            return tuple(
-                sorted(e.name for e in os.scandir(self._path("")) if e.is_dir(follow_symlinks=False))
-            )
-        except OSError:
-            return ()
+        return tuple(name for name in self._folders() if is_name(name))
+
+    def odd_folders(self) -> tuple[str, ...]:
+        return tuple(str(self._path(name)) for name in self._folders() if not is_name(name))
 
     def events(self, name: str) -> tuple[JournalEvent, ...]:
         try:
@@ -98,8 +112,15 @@ class FileInstances:
 
     def log_files(self, name: str) -> tuple[Path, ...]:
         logs = self._path(check_name(name)) / "logs"
+        try:
+            os.close(self._folder(name, create=False))
+        except FileNotFoundError:
+            return ()
         numbered = [logs / f"{LOG}.{number}" for number in range(9, 0, -1)]
-        return tuple(path for path in (*numbered, logs / LOG) if path.is_file() and not path.is_symlink())
+        try:
+            return tuple(path for path in (*numbered, logs / LOG) if path.is_file() and not path.is_symlink())
+        except OSError as error:
+            raise private_files.unusable(str(logs), error) from error
 
     def log_tail(self, name: str, count: int | None = None) -> tuple[str, ...]:
         return log_tail.tail(self.log_files(name), count)
@@ -110,10 +131,23 @@ class FileInstances:
     def _path(self, name: str) -> Path:
         return self._root.joinpath(*_BELOW, name)
 
-    def _folder(self, name: str, *, create: bool) -> int:
+    def _folders(self) -> list[str]:
+        """The names of what lies beside the instances, sorted; StateError when that cannot be seen."""
+        try:
+            folder = self._folder(create=False)
+        except FileNotFoundError:
+            return []
+        try:
+            return sorted(entry.name for entry in os.scandir(folder) if entry.is_dir(follow_symlinks=False))
+        except OSError as error:
+            raise private_files.unusable(str(self._path("")), error) from error
+        finally:
+            os.close(folder)
+
+    def _folder(self, *names: str, create: bool) -> int:
         shown = str(self._root)
         descriptor = private_files.private_folder(shown, create=create)
-        for part in (*_BELOW, name):
+        for part in (*_BELOW, *names):
             shown = os.path.join(shown, part)
             try:
                 below = private_files.private_subfolder(descriptor, part, shown, create=create)
@@ -138,66 +172,12 @@ class FileInstances:
         return owned
 
 
-def _take_lock(folder: int, name: str, shown: str) -> int:
-    try:
-        lock = private_files.open_private(folder, LOCK, os.O_RDWR | os.O_CREAT)
-    except OSError as error:
-        raise private_files.unusable(os.path.join(shown, LOCK), error) from error
-    end = time.monotonic() + _PATIENCE_S
-    while True:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:  # noqa: PERF203 - the loop is the wait
-            if time.monotonic() > end:
-                os.close(lock)
-                raise _busy(folder, name) from None
-            time.sleep(0.01)
-        except OSError as error:
-            os.close(lock)
-            raise private_files.unusable(os.path.join(shown, LOCK), error) from error
-        else:
-            _sign(lock, shown)
-            return lock
-
-
-def _sign(lock: int, shown: str) -> None:
-    """Write our pid into the lock, so that a second comer can name us before there is a record."""
-    try:
-        signature = f"{os.getpid()}\n".encode()
-        os.pwrite(lock, signature, 0)
-        os.ftruncate(lock, len(signature))
-    except OSError as error:
-        os.close(lock)
-        raise private_files.unusable(os.path.join(shown, LOCK), error) from error
-
-
 def _busy(folder: int, name: str) -> Busy:
     record, _ = _read_record(folder)
-    pid = _owner_pid(folder)
+    pid = owner_pid(folder)
     who = f"pid {pid}" if pid else "another dflashctl"
     doing = f", phase {record.phase.value}" if record else ""
     return Busy(f"instance {name!r} is owned by {who}{doing}", hint=f"dflashctl status {name}")
-
-
-def _owner_pid(folder: int) -> int | None:
-    try:
-        return int(private_files.read_private(folder, LOCK, 64))
-    except (OSError, ValueError):
-        return None
-
-
-def _is_locked(folder: int) -> bool:
-    try:
-        lock = private_files.open_private(folder, LOCK, os.O_RDONLY)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(lock)
-    return False
 
 
 def _read_record(folder: int) -> tuple[InstanceRecord | None, str | None]:
@@ -219,12 +199,12 @@ def _is_by_owner(record: InstanceRecord, owner: int | None) -> bool:
     return is_alive(writer) or not is_here(writer)
 
 
-def _taken_over(record: InstanceRecord, owner: int | None) -> InstanceRecord:
+def _taken_over(record: InstanceRecord, owner: Identity | None) -> InstanceRecord:
     """The lock has a new owner who has not written yet: what the record says is over."""
     return replace(
         record,
         phase=Phase.PREFLIGHT,
-        supervisor=identify(owner) if owner is not None else None,
+        supervisor=owner,
         server=None,
         step=None,
         ready=False,

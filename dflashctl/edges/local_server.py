@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from dflashctl.edges import guard, processes, sockets
 from dflashctl.edges.activity import activity_of
 from dflashctl.edges.memory_limits import oom_kills
-from dflashctl.ports.server import StartRefused
+from dflashctl.ports.server import StartRefused, is_passing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,9 +34,7 @@ class LocalLauncher:
         self._baseline = frozenset(stat.pid for stat in guard.processes() if stat.parent == os.getpid())
 
     def prepare(self, plan: Plan, env: Mapping[str, str], folder: Path) -> LocalServer:  # noqa: ARG002 - see Launcher
-        out_reader, out_writer = os.pipe()
-        go_reader, go_writer = os.pipe()
-        status_reader, status_writer = os.pipe()
+        out_reader, out_writer, go_reader, go_writer, status_reader, status_writer = _pipes(3)
         shim = [
             sys.executable,
             "-I",
@@ -59,7 +57,7 @@ class LocalLauncher:
         except (OSError, ValueError) as error:
             for descriptor in (out_reader, go_writer, status_reader):
                 os.close(descriptor)
-            raise StartRefused(f"the server cannot be started: {error}") from error
+            raise _refused(error) from error
         finally:
             for descriptor in (out_writer, go_reader, status_writer):
                 os.close(descriptor)
@@ -69,14 +67,23 @@ class LocalLauncher:
             for descriptor in (out_reader, go_writer, status_reader):
                 os.close(descriptor)
             raise StartRefused("the server's session could not be made")
-        return LocalServer(
-            pid=process.pid,
-            program=plan.argv[0],
-            host=plan.host,
-            descriptors=(out_reader, go_writer, status_reader),
-            reaper=self._reaper,
-            baseline=self._baseline,
-        )
+        try:
+            return LocalServer(
+                pid=process.pid,
+                program=plan.argv[0],
+                host=plan.host,
+                descriptors=(out_reader, go_writer, status_reader),
+                reaper=self._reaper,
+                baseline=self._baseline,
+            )
+        except BaseException as error:
+            # Without a word to go the shim ends by itself.
+            for descriptor in (out_reader, go_writer, status_reader):
+                os.close(descriptor)
+            self._reaper.forget(process.pid)
+            if isinstance(error, OSError):
+                raise _refused(error) from error
+            raise
 
 
 class LocalServer:
@@ -95,7 +102,6 @@ class LocalServer:
         baseline: frozenset[int],
     ) -> None:
         self.log_descriptor, self._go, self._status = descriptors
-        self.exit_descriptor = os.pidfd_open(pid)
         self._pid = pid
         self._program = program
         self._host = host
@@ -104,6 +110,7 @@ class LocalServer:
         self._oom_before = oom_kills()
         self.identity = _identity(pid)
         self._sessions: dict[int, Identity] = {pid: self.identity}
+        self.exit_descriptor = os.pidfd_open(pid)
 
     def go(self) -> None:
         with contextlib.suppress(BrokenPipeError):
@@ -170,11 +177,9 @@ class LocalServer:
     def _living(self) -> list[guard.Stat]:
         """Members of our sessions, descendants elsewhere, and orphans that have come to us."""
         table = guard.processes()
-        found = {
-            s.pid: s
-            for known in self._sessions.values()
-            for s in guard.members(known.pid, known.start_ticks, table)
-        }
+        sessions = {known.pid: known.start_ticks for known in self._sessions.values()}
+        marks = guard.marks_of(sessions)
+        found = {s.pid: s for pid, ticks in sessions.items() for s in guard.members(pid, ticks, table, marks)}
         found |= {stat.pid: stat for stat in self._tree(table)}
         return list(found.values())
 
@@ -198,3 +203,21 @@ def _identity(pid: int) -> Identity:
     if found is None:
         raise StartRefused("the server ended before it began")
     return replace(found, session=pid)
+
+
+def _pipes(count: int) -> list[int]:
+    """Reader and writer of each."""
+    made: list[int] = []
+    try:
+        for _ in range(count):
+            made += os.pipe()
+    except OSError as error:
+        for descriptor in made:
+            os.close(descriptor)
+        raise _refused(error) from error
+    return made
+
+
+def _refused(error: OSError | ValueError) -> StartRefused:
+    passing = isinstance(error, OSError) and is_passing(error)
+    return StartRefused(f"the server cannot be started: {error}", permanent=not passing)

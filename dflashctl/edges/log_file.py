@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,9 @@ class LogFile:
     """Rotated at `max_bytes` into .1 … .`kept`; `lost_lines` counts what a full or failing disk refused."""
 
     def __init__(self, path: Path, *, max_bytes: int = 64 * 1024 * 1024, kept: int = 5) -> None:
+        self._path = path
         self._name = path.name
-        self._folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        self._folder = _folder(path)
         self._max_bytes = max_bytes
         self._kept = kept
         self._descriptor = -1
@@ -46,6 +48,7 @@ class LogFile:
         self._descriptor = self._folder = -1
 
     def _append(self, content: bytes) -> None:
+        self._follow_name()
         if self._descriptor < 0 or self._size + len(content) > self._max_bytes:
             self._open()
         written = os.write(self._descriptor, content)
@@ -53,6 +56,21 @@ class LogFile:
         if written < len(content):
             self._torn = True
             raise OSError(f"{written} of {len(content)} bytes written")
+
+    def _follow_name(self) -> None:
+        """Let go of a file that somebody removed or moved away, and of a folder: nobody would find the lines there."""
+        if self._descriptor >= 0:
+            with contextlib.suppress(FileNotFoundError):
+                named = os.stat(self._path, follow_symlinks=False)
+                if os.path.samestat(named, os.fstat(self._descriptor)):
+                    return
+            os.close(self._descriptor)
+            self._descriptor = -1
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(self._path.parent, mode=0o700)
+        folder = _folder(self._path)
+        os.close(self._folder)
+        self._folder = folder
 
     def _open(self) -> None:
         if self._descriptor >= 0:
@@ -65,3 +83,7 @@ class LogFile:
         self._size = os.fstat(self._descriptor).st_size
         if self._size >= self._max_bytes:
             self._open()
+
+
+def _folder(path: Path) -> int:
+    return os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)

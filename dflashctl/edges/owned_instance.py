@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import time
@@ -13,7 +14,8 @@ from dflashctl.core.errors import StateError
 from dflashctl.core.instance import ENDED, Identity, InstanceRecord, Phase
 from dflashctl.core.report import to_json
 from dflashctl.edges import private_files
-from dflashctl.edges.places import fresh_runtime_folder, remove_folder
+from dflashctl.edges.instance_lock import LOCK
+from dflashctl.edges.places import fresh_runtime_folder, remove_folder, sweep_runtime_folder
 from dflashctl.edges.processes import identify
 
 if TYPE_CHECKING:
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-LOCK = "lock"
 RECORD = "instance.json"
 EVENTS = "events.jsonl"
 LOG = "server.log"
@@ -50,6 +51,7 @@ class FileOwnedInstance:
         self._descriptor = folder
         self._lock = lock
         self._lost = 0
+        self._usurped = False
         self._runtime: Path | None = None
         self._leftovers: tuple[Identity, ...] = previous.sessions if previous else ()
         self._current = InstanceRecord(
@@ -78,9 +80,9 @@ class FileOwnedInstance:
 
     def close(self) -> None:
         """Give the lock up; the files stay."""
-        if self._runtime is not None:
+        if self._runtime is not None and not self._usurped:
             remove_folder(self._runtime)
-            self._runtime = None
+        self._runtime = None
         if self._lock >= 0:
             os.close(self._lock)
             os.close(self._descriptor)
@@ -89,6 +91,8 @@ class FileOwnedInstance:
     def record(self, record: InstanceRecord) -> None:
         sessions = (*self._leftovers, *(s for s in record.sessions if s not in self._leftovers))
         self._current = replace(record, sessions=sessions, journal_lost_writes=self._lost)
+        if self._usurped:
+            return
         try:
             private_files.replace_private(
                 self._descriptor, RECORD, json.dumps(to_json(self._current)).encode()
@@ -101,6 +105,8 @@ class FileOwnedInstance:
         self.event("phase", text, phase=phase)
 
     def event(self, kind: str, text: str, *, phase: Phase | None = None, attempt: int | None = None) -> None:
+        if self._usurped:
+            return
         line = {"at_s": round(time.time(), 3), "kind": kind, "text": text[:_TEXT_LIMIT]}
         more = {"phase": phase.value if phase else None, "attempt": attempt}
         content = json.dumps(line | {key: value for key, value in more.items() if value is not None}) + "\n"
@@ -118,15 +124,53 @@ class FileOwnedInstance:
         return self.folder / name
 
     def runtime_folder(self) -> Path:
-        if self._runtime is None:
+        if self._runtime is None or not self._runtime.is_dir():
             self._runtime = fresh_runtime_folder(self._environ, str(self.folder))
         return self._runtime
 
     def forget_leftovers(self) -> None:
         self._leftovers = ()
+        if self._runtime is None:
+            sweep_runtime_folder(self._environ, str(self.folder))
 
     def lock_descriptor(self) -> int:
         return self._lock
+
+    def still_held(self) -> bool:
+        if self._usurped:
+            return False
+        try:
+            found = os.stat(self.folder / LOCK, follow_symlinks=False)
+        except OSError:
+            self._usurped = not self._restore()
+        else:
+            self._usurped = not os.path.samestat(found, os.fstat(self._lock))
+        return not self._usurped
+
+    def _restore(self) -> bool:
+        """Folder and lock were removed: make them again; False when somebody else was quicker or it cannot be done."""
+        temporary = f".{LOCK}.{os.getpid()}.tmp"
+        try:
+            folder = private_files.private_folder(str(self.folder))
+        except (OSError, StateError):
+            return False
+        try:
+            os.close(private_files.private_subfolder(folder, "logs", str(self.folder / "logs")))
+            lock = private_files.open_private(folder, temporary, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.write(lock, f"{os.getpid()}\n".encode())
+            os.link(temporary, LOCK, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+        except (OSError, StateError):
+            _unlink(folder, temporary)
+            os.close(folder)
+            return False
+        _unlink(folder, temporary)
+        os.close(self._lock)
+        os.close(self._descriptor)
+        self._lock, self._descriptor = lock, folder
+        self.record(self._current)
+        self.event("lock_restored", "the instance's lock had been removed and was made again")
+        return True
 
     def _rotate_events(self) -> None:
         with contextlib.suppress(FileNotFoundError):
@@ -136,5 +180,9 @@ class FileOwnedInstance:
     def _sweep_temporaries(self) -> None:
         for name in os.listdir(self._descriptor):
             if name.endswith(".tmp"):
-                with contextlib.suppress(OSError):
-                    os.unlink(name, dir_fd=self._descriptor)
+                _unlink(self._descriptor, name)
+
+
+def _unlink(folder: int, name: str) -> None:
+    with contextlib.suppress(OSError):
+        os.unlink(name, dir_fd=folder)

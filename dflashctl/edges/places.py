@@ -30,9 +30,7 @@ def state_folder(environ: Mapping[str, str]) -> Path:
 
 def fresh_runtime_folder(environ: Mapping[str, str], key: str) -> Path:
     """An empty private folder whose short name is made from `key`, so that one left by a crash is reused."""
-    import hashlib
-
-    short = hashlib.sha256(os.fsencode(key)).hexdigest()[:8]
+    short = _short(key)
     problems = []
     for base in _runtime_bases(environ):
         if len(base) > _LONGEST:
@@ -50,6 +48,20 @@ def fresh_runtime_folder(environ: Mapping[str, str], key: str) -> Path:
         f"no folder for short-lived files can be made: {'; '.join(problems) or 'every candidate has too long a path'}",
         hint="name a writable folder with a short path in DFLASHCTL_RUNTIME_DIR",
     )
+
+
+def sweep_runtime_folder(environ: Mapping[str, str], key: str) -> None:
+    """Remove what a crash left in the place of `fresh_runtime_folder`: a key may be among it."""
+    for base in _runtime_bases(environ):
+        with contextlib.suppress(OSError, StateError):
+            os.close(private_folder(base, create=False))
+            remove_folder(Path(base) / _short(key))
+
+
+def _short(key: str) -> str:
+    import hashlib
+
+    return hashlib.sha256(os.fsencode(key)).hexdigest()[:8]
 
 
 def remove_folder(path: Path) -> None:

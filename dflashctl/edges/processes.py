@@ -54,17 +54,30 @@ def send(identity: Identity, number: int) -> bool:
 
 
 def session_members(sessions: Iterable[Identity]) -> tuple[guard.Stat, ...]:
-    """The living members of those sessions, as far as they belong to this boot and namespace."""
-    table = guard.processes()
-    here = [s for s in sessions if is_here(s)]
-    return tuple(stat for s in here for stat in guard.members(s.pid, s.start_ticks, table))
+    """The living processes of the server with those sessions, as far as they belong to this boot and namespace."""
+    return tuple(guard.ours(_here(sessions)))
+
+
+def unproven_members(sessions: Iterable[Identity]) -> tuple[guard.Stat, ...]:
+    """Those in a session of such a number whose leader is gone, and that nothing shows to be the server's."""
+    table, here = guard.processes(), _here(sessions)
+    led = {stat.pid for stat in table if stat.pid in here}
+    proven = {stat.pid for stat in guard.ours(here, table)}
+    return tuple(
+        stat
+        for stat in table
+        if stat.session in here
+        and not stat.dead
+        and stat.session not in led | {0, 1, os.getsid(0)}
+        and stat.pid not in proven
+    )
 
 
 def kill_sessions(
     sessions: Iterable[Identity], deadline_s: float = guard.DEADLINE_S
 ) -> tuple[guard.Stat, ...]:
-    """Kill every member; those that survive are returned."""
-    numbers = {s.pid: s.start_ticks for s in sessions if is_here(s)}
+    """Kill every process of that server; those that survive are returned."""
+    numbers = _here(sessions)
     return tuple(guard.kill_sessions(numbers, deadline_s)) if numbers else ()
 
 
@@ -79,3 +92,7 @@ def command_of(pid: int) -> str | None:
         return text
     stat = guard.read_stat(pid)
     return f"[{stat.comm}]" if stat else None
+
+
+def _here(sessions: Iterable[Identity]) -> dict[int, int]:
+    return {s.pid: s.start_ticks for s in sessions if is_here(s)}

@@ -15,16 +15,20 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _OTHERS = 0o077
+_FIRST, _LAST = "!", "~"
 _LIMIT_BYTES = 4096
 
 
 def api_key(environ: Mapping[str, str]) -> str | None:
-    """DFLASHCTL_API_KEY, else the content of the file that DFLASHCTL_API_KEY_FILE names; None without a key."""
+    """DFLASHCTL_API_KEY, else the content of the file that DFLASHCTL_API_KEY_FILE names; None when neither is set.
+
+    Permanent when the file holds no key, as whoever names one means to have one, or when HTTP cannot carry the key.
+    """
     key = environ.get(KEY_VARIABLE)
     path = environ.get(KEY_FILE_VARIABLE)
-    if not key and path:
-        key = _read(path)
-    return key or None
+    if key:
+        return _usable(key, KEY_VARIABLE)
+    return _usable(_read(path), f"the API key file {path!r}") if path else None
 
 
 def write_server_config(folder: Path, key: str) -> Path:
@@ -36,13 +40,37 @@ def write_server_config(folder: Path, key: str) -> Path:
     return path
 
 
+def _usable(key: str, where: str) -> str:
+    if not key:
+        raise Permanent(f"{where} is empty", hint=f"write a key into it, or unset {KEY_FILE_VARIABLE}")
+    if not all(_FIRST <= character <= _LAST for character in key):
+        raise Permanent(
+            f"{where} holds a key that HTTP cannot carry",
+            hint="use letters, digits and signs of ASCII, on one line and without blanks",
+        )
+    return key
+
+
 def _read(path: str) -> str:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
         raise Permanent(f"the API key file {path!r} cannot be read: {error.strerror}") from error
-    with os.fdopen(descriptor, "r", encoding="utf-8") as file:
+    try:
+        content = _content(descriptor, path)
+    except OSError as error:
+        raise Permanent(f"the API key file {path!r} cannot be read: {error.strerror}") from error
+    if len(content) > _LIMIT_BYTES:
+        raise Permanent(f"the API key file {path!r} is larger than {_LIMIT_BYTES} bytes")
+    # What is not UTF-8 becomes a character that no key may have.
+    return content.decode("utf-8", "replace").strip()
+
+
+def _content(descriptor: int, path: str) -> bytes:
+    try:
         status = os.fstat(descriptor)
         if status.st_uid not in {0, os.geteuid()} or stat.S_IMODE(status.st_mode) & _OTHERS:
             raise Permanent(f"the API key file {path!r} can be read by others", hint=f"chmod 600 {path}")
-        return file.read(_LIMIT_BYTES).strip()
+        return os.read(descriptor, _LIMIT_BYTES + 1)
+    finally:
+        os.close(descriptor)

@@ -12,6 +12,14 @@ import signal
 import sys
 
 _PR_SET_PDEATHSIG = 1
+_MARK = "DFLASHCTL_SERVER"  # guard.MARK
+
+
+def mark() -> None:
+    """What is ours is known by its environment, which its children inherit; setproctitle must not overwrite it."""
+    with open("/proc/self/stat", "rb") as file:
+        ticks = int(file.read().rpartition(b")")[2].split()[19])
+    os.environ.update({_MARK: f"{os.getpid()}:{ticks}", "SPT_NOENV": "1"})
 
 
 def main(argv: list[str]) -> None:
@@ -24,6 +32,7 @@ def main(argv: list[str]) -> None:
     os.close(go)
     os.set_inheritable(status, False)  # noqa: FBT003 - no keyword in os
     os.umask(0o077)
+    mark()
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     for number in (

@@ -49,18 +49,27 @@ class OwnedInstance(Protocol):
         """Write a file of the instance's folder, readable by its owner only."""
 
     def runtime_folder(self) -> Path:
-        """A fresh folder with a short path for sockets and secrets; gone when the lock is given up."""
+        """A folder with a short path for sockets and secrets; made again when it was removed, gone with the lock."""
 
     def forget_leftovers(self) -> None:
-        """The sessions of the previous life are gone and need not be written down any more."""
+        """The sessions of the previous life are gone: neither they nor its short-lived files are kept any more."""
 
     def lock_descriptor(self) -> int:
         """The descriptor that holds the lock, to hand it to a detached supervisor."""
 
+    def still_held(self) -> bool:
+        """Whether others still find our lock; one that was removed is made again, with its folder.
+
+        False when somebody else took the instance meanwhile: from then on nothing is written any more.
+        """
+
 
 class Instances(Protocol):
-    def own(self, name: str) -> OwnedInstance:
-        """Take the instance's lock; Busy names the owner, StateError the folder that cannot be used."""
+    def own(self, name: str, *, brief: bool = False) -> OwnedInstance:
+        """Take the instance's lock; Busy names the owner, StateError the folder that cannot be used.
+
+        `brief` tells others that it is given up soon, and that nothing runs under it.
+        """
 
     def adopt(self, name: str, descriptor: int) -> OwnedInstance:
         """Go on as the owner with a lock that another process took and handed over."""
@@ -72,7 +81,10 @@ class Instances(Protocol):
         """The pids of all living processes of that instance's server, as far as they show here."""
 
     def names(self) -> tuple[str, ...]:
-        """All instances that were ever started here, sorted."""
+        """All instances that were ever started here, sorted; StateError names a folder that cannot be read."""
+
+    def odd_folders(self) -> tuple[str, ...]:
+        """Folders among the instances' that none of them can have made."""
 
     def events(self, name: str) -> tuple[JournalEvent, ...]:
         """The journal, oldest first; unreadable lines are left out."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -13,7 +14,33 @@ if TYPE_CHECKING:
 
 
 class StartRefused(Exception):
-    """The server's program cannot be started at all; the message says what and why."""
+    """The server's program cannot be started; the message says what and why.
+
+    Not `permanent` is what this host may have again in a moment: memory, descriptors, processes, space on a disk.
+    """
+
+    def __init__(self, message: str, *, permanent: bool = True) -> None:
+        super().__init__(message)
+        self.permanent = permanent
+
+
+_PASSING = frozenset(
+    {
+        errno.EAGAIN,
+        errno.EMFILE,
+        errno.ENFILE,
+        errno.ENOMEM,
+        errno.ENOSPC,
+        errno.EDQUOT,
+        errno.EINTR,
+        errno.EIO,
+    }
+)
+
+
+def is_passing(error: OSError) -> bool:
+    """Whether the same call may succeed in a moment."""
+    return error.errno in _PASSING
 
 
 class ServerHandle(Protocol):

@@ -5,21 +5,24 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dflashctl.core.errors import ExitCode, StateError
 from dflashctl.core.instance import ENDED, Phase
 from dflashctl.core.plan_file import dump_plan
+from dflashctl.core.status import status_of
 from dflashctl.core.supervise_result import SuperviseResult
 from dflashctl.core.verdict import failure_finding
+from dflashctl.edges.log_tail import tail
 from dflashctl.supervise.journal import progress_of
 from dflashctl.supervise.sweep import sweep_previous
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dflashctl.core.instance import InstanceRecord
+    from dflashctl.core.instance import InstanceRecord, Reason, Snapshot
     from dflashctl.core.plan import Plan
     from dflashctl.env import Env
     from dflashctl.ports.instances import OwnedInstance
@@ -52,7 +55,12 @@ def start_detached(
 
 
 def _spawn(plan_file: Path, env: Env, lock: int, log: str) -> subprocess.Popen[bytes]:
-    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise StateError(
+            f"'{log}' cannot be written: {error.strerror}", hint="remove it when it is a link"
+        ) from error
     try:
         return subprocess.Popen(
             [sys.executable, "-m", "dflashctl.supervise", str(plan_file)],
@@ -94,7 +102,7 @@ def _result(env: Env, name: str, log: Path) -> SuperviseResult:
     code = ExitCode.OK
     if record.phase in ENDED or not snapshot.supervised:
         code = ExitCode(record.exit_code) if record.exit_code is not None else ExitCode.GAVE_UP
-    reason = record.reason if code is not ExitCode.OK else None
+    reason = _why(snapshot, record, log) if code is not ExitCode.OK else None
     findings = (failure_finding(reason, record.last_exit),) if reason is not None else ()
     return SuperviseResult(
         record=record,
@@ -104,3 +112,12 @@ def _result(env: Env, name: str, log: Path) -> SuperviseResult:
         findings=findings,
         left_running=snapshot.supervised,
     )
+
+
+def _why(snapshot: Snapshot, record: InstanceRecord, log: Path) -> Reason | None:
+    """What the supervisor wrote of its end; when it was cut off, that it was, and its last word."""
+    if record.phase in ENDED:
+        return record.reason
+    reason = status_of(snapshot, now_s=time.time()).reason
+    last = tail((log.with_name("supervisor.log"),), 1)
+    return replace(reason, text=f"{reason.text}: {last[0]}") if reason is not None and last else reason

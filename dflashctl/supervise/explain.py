@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _LIMIT_BYTES = 64 * 1024 * 1024
+_BLOCK_BYTES = 1024 * 1024
 
 
 def first_cause(lines: Sequence[str]) -> Diagnosis | None:
@@ -25,7 +26,7 @@ def first_cause(lines: Sequence[str]) -> Diagnosis | None:
 def read_log(path: str) -> tuple[str, ...]:
     """The lines of a file, or of standard input for "-"; of a huge one the last 64 MiB."""
     if path == "-":
-        return tuple(sys.stdin.read(_LIMIT_BYTES).splitlines())
+        return tuple(_standard_input().decode("utf-8", "replace").splitlines())
     try:
         with open(path, "rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - _LIMIT_BYTES))
@@ -35,3 +36,20 @@ def read_log(path: str) -> tuple[str, ...]:
         raise UsageProblem(
             f"log {path!r} cannot be read: {reason}", hint="dflashctl diagnose NAME"
         ) from error
+
+
+def _standard_input() -> bytes:
+    """Its last 64 MiB, read to the end so that its writer is not cut off."""
+    if sys.stdin is None:
+        raise UsageProblem("standard input is closed", hint="dflashctl diagnose FILE")
+    kept = bytearray()
+    try:
+        while block := sys.stdin.buffer.read(_BLOCK_BYTES):
+            kept += block
+            if len(kept) > 2 * _LIMIT_BYTES:
+                del kept[:-_LIMIT_BYTES]
+    except (OSError, ValueError) as error:
+        raise UsageProblem(
+            f"standard input cannot be read: {error}", hint="dflashctl diagnose FILE"
+        ) from error
+    return bytes(kept[-_LIMIT_BYTES:])

@@ -12,6 +12,7 @@ from dflashctl.core.child_env import child_environment
 from dflashctl.core.diagnose import diagnose
 from dflashctl.core.verdict import EndFacts, Verdict, judge
 from dflashctl.edges.secret_file import write_server_config
+from dflashctl.ports.server import StartRefused
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -92,7 +93,7 @@ def prepare(
     """A new life, its output pumped, its program not yet running; StartRefused when it cannot be."""
     temporary = runtime / "tmp"
     shutil.rmtree(temporary, ignore_errors=True)
-    temporary.mkdir(mode=0o700)
+    temporary.mkdir(mode=0o700, exist_ok=True)
     secret = write_server_config(runtime, key) if key else None
     if secret is not None:
         plan = replace(plan, argv=(*plan.argv, "--config", str(secret)))
@@ -103,5 +104,11 @@ def prepare(
         if secret is not None:
             secret.unlink(missing_ok=True)
         raise
-    pump.start(handle.log_descriptor)
-    return Life(number=number, handle=handle, pump=pump, secret=secret)
+    life = Life(number=number, handle=handle, pump=pump, secret=secret)
+    try:
+        pump.start(handle.log_descriptor)
+    except RuntimeError as error:
+        handle.kill()
+        life.close()
+        raise StartRefused(f"no thread can be started: {error}", permanent=False) from error
+    return life

@@ -8,12 +8,14 @@ import threading
 from typing import TYPE_CHECKING
 
 from dflashctl.core import events as ev
+from dflashctl.core.errors import StateError
 from dflashctl.core.events import Action, Event
 from dflashctl.core.instance import Phase, Reason
 from dflashctl.core.lifecycle import step
+from dflashctl.core.progress import Progress
 from dflashctl.core.server_state import Policy, State
 from dflashctl.edges import sockets
-from dflashctl.ports.server import StartRefused
+from dflashctl.ports.server import StartRefused, is_passing
 from dflashctl.supervise.life import Life, prepare
 from dflashctl.supervise.log_reader import LogReader
 from dflashctl.supervise.signals import is_stop
@@ -41,7 +43,7 @@ class Loop:
         self._lives = 0
         self._reader = LogReader(tools.engine.read_log_line)
         self._looked_at = self._clock.monotonic()
-        self._tree_at = self._looked_at
+        self._tree_at = self._held_at = self._looked_at
         self._stop_at = float("-inf")
         self._do: dict[Action, Callable[[], None]] = {
             Action.SPAWN: self._spawn,
@@ -103,7 +105,18 @@ class Loop:
 
     def _ticks(self, now: float) -> list[Event]:
         self._keep_house(now)
-        return [ev.Tick()]
+        return [*self._lock_events(now), ev.Tick()]
+
+    def _lock_events(self, now: float) -> list[Event]:
+        """A stop when somebody removed our lock and took the instance: two supervisors must not go on."""
+        if now - self._held_at < self._tools.pace.tree_s or self.state.stopping is not None:
+            return []
+        self._held_at = now
+        if self._tools.owned.still_held():
+            return []
+        text = "the instance's lock was removed and somebody else has taken it"
+        self._say(text)
+        return [ev.StopRequested(reason=Reason(code="lock_lost", text=text), interrupt=False)]
 
     def _stop_events(self) -> list[Event]:
         found: list[Event] = []
@@ -193,7 +206,14 @@ class Loop:
                 tools.guard.watch(session)
             self._life.handle.go()
         except StartRefused as refused:
-            self._refuse(Reason(code="cannot_start", text=str(refused)))
+            self._refuse(Reason(code="cannot_start", text=str(refused)), permanent=refused.permanent)
+        except OSError as error:
+            reason = Reason(code="cannot_start", text=f"the start could not be prepared: {error}")
+            self._refuse(reason, permanent=self.state.attempt == 1 and not is_passing(error))
+        except StateError as error:
+            if self.state.attempt == 1:
+                raise
+            self._refuse(Reason(code="cannot_start", text=error.message), permanent=False)
         except _PortInUse as taken:
             self._refuse(taken.reason)
         else:
@@ -222,13 +242,13 @@ class Loop:
             key=tools.key,
         )
 
-    def _refuse(self, reason: Reason) -> None:
+    def _refuse(self, reason: Reason, *, permanent: bool = True) -> None:
         self.abandon()
         if self._life is not None:
             self._life.close()
             self._life = None
         self._tools.journal.sessions = ()
-        self._apply(ev.SpawnFailed(reason=reason))
+        self._apply(ev.SpawnFailed(reason=reason, permanent=permanent))
 
     def _terminate(self) -> None:
         if self._life is not None:
@@ -251,15 +271,25 @@ class Loop:
 
     def _dump_stacks(self) -> None:
         if self._life is not None:
-            text = dump_stacks(self._life.handle.leftovers())
-            self._tools.journal.note("stacks", f"written to {self._tools.owned.write('stacks.txt', text)}")
+            try:
+                text = dump_stacks(self._life.handle.leftovers())
+                said = f"written to {self._tools.owned.write('stacks.txt', text)}"
+            except (OSError, StateError) as error:
+                said = f"lost: {error}"
+            self._tools.journal.note("stacks", said)
 
     def _finish(self) -> None:
         self._tools.journal.update(self.state, force=True)
 
     def _say(self, text: str) -> None:
-        self._tools.pump.say(text)
-        self._tools.show(text)
+        """Into the log, and to whoever looks: what the next Ctrl-C will do must be known where it is pressed."""
+        tools = self._tools
+        tools.pump.say(text)
+        if tools.sink is not None:
+            tools.show(text)
+        else:
+            told = Progress(step=self.state.phase.value, text=text, final=True)
+            tools.screen.post(lambda: tools.env.notify(told))
 
 
 class _PortInUse(Exception):

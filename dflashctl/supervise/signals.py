@@ -31,7 +31,7 @@ class StoppedEarly(DflashError):
 class Signals:
     """Pending signal numbers, and a descriptor that becomes readable with each; a context manager.
 
-    Detached, a hang-up is nothing to us. A suspended supervisor could not supervise, so Ctrl-Z is only noted.
+    A hang-up is nothing to us when we are detached, or when whoever started us ignores it (nohup). A suspended supervisor could not supervise, so Ctrl-Z is only noted.
     """
 
     def __init__(self, *, detached: bool) -> None:
@@ -43,7 +43,8 @@ class Signals:
 
     def __enter__(self) -> Self:
         for number in (*_STOPS, *_SUSPENDS, signal.SIGCHLD):
-            ignored = self._detached and number == signal.SIGHUP
+            nohup = self._detached or signal.getsignal(number) is signal.SIG_IGN
+            ignored = nohup and number == signal.SIGHUP
             self._old[number] = signal.signal(number, signal.SIG_IGN if ignored else self._note)
         signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
         return self

@@ -9,13 +9,21 @@ from dflashctl.core.errors import Unavailable
 from dflashctl.edges import processes, sockets
 
 if TYPE_CHECKING:
-    from dflashctl.core.instance import InstanceRecord, Served, Snapshot
+    from dflashctl.core.instance import Identity, InstanceRecord, Served, Snapshot
+
+
+def owner_of(snapshot: Snapshot) -> Identity | None:
+    """Who holds the lock: by the lock itself, else as the record names that pid, perhaps of another namespace."""
+    if snapshot.owner is not None:
+        return snapshot.owner
+    identity = snapshot.record.supervisor if snapshot.record else None
+    return identity if identity is not None and identity.pid == snapshot.owner_pid else None
 
 
 def ask_to_stop(snapshot: Snapshot) -> bool:
-    """TERM to that very supervisor; False when it is gone already. Unavailable when it lives out of our reach."""
-    identity = snapshot.record.supervisor if snapshot.record else None
-    if identity is None or (snapshot.owner_pid is not None and snapshot.owner_pid != identity.pid):
+    """TERM to who holds the lock; False when it is not known or gone. Unavailable when it lives out of our reach."""
+    identity = owner_of(snapshot)
+    if identity is None:
         return False
     if not processes.is_here(identity):
         raise Unavailable(
@@ -28,9 +36,9 @@ def ask_to_stop(snapshot: Snapshot) -> bool:
 
 
 def force_stop(snapshot: Snapshot) -> bool:
-    """KILL that very supervisor; its guard then ends the server."""
-    identity = snapshot.record.supervisor if snapshot.record else None
-    return identity is not None and processes.send(identity, signal.SIGKILL)
+    """KILL who holds the lock; the guard then ends the server."""
+    identity = owner_of(snapshot)
+    return identity is not None and not snapshot.brief and processes.send(identity, signal.SIGKILL)
 
 
 def port_owner(served: Served) -> str | None:

@@ -10,6 +10,7 @@ from dflashctl.supervise.docker_runtime import remove_container
 
 if TYPE_CHECKING:
     from dflashctl.core.instance import InstanceRecord
+    from dflashctl.edges.guard import Stat
     from dflashctl.ports.instances import OwnedInstance
 
 
@@ -22,8 +23,15 @@ def sweep_previous(owned: OwnedInstance) -> int:
     swept = sweep(owned.previous)
     if swept:
         owned.event("swept", f"{swept} processes of the previous life were ended")
+    for stat in unproven(owned.previous):
+        owned.event("left_alone", f"pid {stat.pid} ({stat.comm}) bears an old session number of the server")
     owned.forget_leftovers()
     return swept
+
+
+def unproven(record: InstanceRecord | None) -> tuple[Stat, ...]:
+    """Processes that could be the previous server's by their session's number alone: left alive."""
+    return processes.unproven_members(record.sessions) if record is not None else ()
 
 
 def sweep(record: InstanceRecord | None) -> int:

@@ -153,6 +153,18 @@ def test_a_key_in_a_file_guards_the_server_and_opens_it_to_our_proofs(tmp_path, 
         program.close()
 
 
+def test_an_empty_key_file_starts_nothing(tmp_path, port):
+    (tmp_path / "key").touch(mode=0o600)
+    program = Program(tmp_path, DFLASHCTL_API_KEY_FILE=str(tmp_path / "key"))
+    try:
+        for mode in ([], ["-d"]):
+            up = program.json("up", "tiny-cpu", "--port", port, "--host", "0.0.0.0", *mode)
+            assert up["exit_code"] == 78
+            assert f"{tmp_path / 'key'}' is empty" in up["errors"][0]["message"]
+    finally:
+        program.close()
+
+
 def test_without_speculation(program, port):
     up = program.json("up", "tiny-cpu", "--port", port, "--set", "speculative.algorithm=NONE", "-d")
     assert up["exit_code"] == 0

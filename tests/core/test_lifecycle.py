@@ -80,6 +80,18 @@ CASES = {
         ExitCode.PERMANENT,
         [(0, "spawn"), (0, "finish")],
     ),
+    "what it wants for a start may come back": (
+        (
+            (0, ev.Begin()),
+            (0, ev.SpawnFailed(reason=WHY, permanent=False)),
+            (4, TICK),
+            (5, TICK),
+            (5, ev.Spawned()),
+        ),
+        Phase.LOADING,
+        None,
+        [(0, "spawn"), (5, "spawn")],
+    ),
     "a permanent end is not retried": (
         (*START, *at(9, *BAD)),
         Phase.FAILED,

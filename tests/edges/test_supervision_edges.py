@@ -1,5 +1,6 @@
 """Small facilities of the system that the supervisor leans on."""
 
+import contextlib
 import os
 import signal
 import socket
@@ -168,6 +169,44 @@ def test_the_guard_spares_a_session_whose_number_was_given_out_again():
         victim.wait()
 
 
+LEAVE = """
+import os, subprocess, sys
+program = ["sleep", "60"]
+if sys.argv[1] == "setsid":
+    program = ["setsid", *program]
+stat = open("/proc/self/stat").read().rpartition(")")[2].split()
+mark = {"DFLASHCTL_SERVER": f"{os.getpid()}:{stat[19]}"} if sys.argv[2] == "ours" else {}
+left = subprocess.Popen(program, stdout=subprocess.DEVNULL, env={**os.environ, **mark})
+print(os.getpid(), stat[19], left.pid, flush=True)
+"""
+
+
+@pytest.mark.parametrize("way", ["stays", "setsid"])
+@pytest.mark.parametrize("whose", ["ours", "foreign"])
+def test_of_a_session_without_its_leader_only_what_is_proven_ours_is_ended(way, whose):
+    """A foreign daemon's leader may get the number of our old session, fork and exit, as daemons do."""
+    said = subprocess.run(
+        [sys.executable, "-c", LEAVE, way, whose],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        start_new_session=True,
+    ).stdout
+    session, ticks, left = (int(word) for word in said.split())
+    old = replace(processes.identify(os.getpid()), pid=session, start_ticks=ticks, session=session)
+    ours = whose == "ours"
+    try:
+        wait_for(lambda: guard.read_stat(left).comm == "sleep", "the program")
+        assert (left in [stat.pid for stat in processes.session_members((old,))]) is ours
+        doubtful = [stat.pid for stat in processes.unproven_members((old,))]
+        assert doubtful == ([left] if whose == "foreign" and way == "stays" else [])
+        assert processes.kill_sessions((old,)) == ()
+        wait_for(lambda: (guard.read_stat(left) is None or guard.read_stat(left).dead) is ours, "the end")
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(left, signal.SIGKILL)
+
+
 def test_the_reaper_keeps_the_status_it_was_asked_to_keep():
     program = (
         "import os, time\n"
@@ -218,6 +257,27 @@ def test_the_api_key_comes_from_the_environment_or_a_private_file(tmp_path):
         api_key({"DFLASHCTL_API_KEY_FILE": str(file)})
     with pytest.raises(Permanent, match="cannot be read"):
         api_key({"DFLASHCTL_API_KEY_FILE": str(tmp_path / "none")})
+    file.chmod(0o600)
+    for content, why in {
+        b"": "is empty",
+        b" \n": "is empty",
+        b"two words": "cannot carry",
+        b"two\nlines": "cannot carry",
+        "schl\u00fcssel".encode(): "cannot carry",
+        b"\xff\xfe": "cannot carry",
+        b"a\0b": "cannot carry",
+        b"x" * 5000: "larger than",
+    }.items():
+        file.write_bytes(content)
+        with pytest.raises(Permanent, match=f"(?s){file}.*{why}"):
+            api_key({"DFLASHCTL_API_KEY_FILE": str(file)})
+    folder = tmp_path / "folder"
+    folder.mkdir(mode=0o700)
+    with pytest.raises(Permanent, match=str(folder)):
+        api_key({"DFLASHCTL_API_KEY_FILE": str(folder)})
+    for key in ("two words", "schl\u00fcssel", "line\n", " "):
+        with pytest.raises(Permanent, match="DFLASHCTL_API_KEY holds"):
+            api_key({"DFLASHCTL_API_KEY": key})
     written = write_server_config(tmp_path, "k")
     assert written.stat().st_mode & 0o777 == 0o600
     assert written.read_text() == '{"api-key": "k", "admin-api-key": "k"}'

@@ -18,9 +18,14 @@ def main():
     plan_file, pace, *flags = sys.argv[1:]
     plan = load_plan(Path(plan_file).read_text(encoding="utf-8"))
     screen = (lambda line: print(line, flush=True)) if "--screen" in flags else None
+    told = {"notify": lambda event: print(event.text, flush=True)} if "--progress" in flags else {}
     try:
         result = run(
-            plan, Env(), screen=screen, detached="--detached" in flags, pace=decode(Pace, json.loads(pace))
+            plan,
+            Env(**told),
+            screen=screen,
+            detached="--detached" in flags,
+            pace=decode(Pace, json.loads(pace)),
         )
     except DflashError as error:
         sys.stderr.write(f"{error.message}\n")

@@ -147,8 +147,9 @@ class Harness:
     def reach(self, phase, name="tiny"):
         end = time.monotonic() + LIMIT_S
         while time.monotonic() < end:
-            record = self.record(name)
-            if record is not None and record.phase.value == phase and self.snapshot(name).supervised:
+            snapshot = self.snapshot(name)
+            record = snapshot.record
+            if record is not None and record.phase.value == phase and snapshot.supervised:
                 return record
             dead = self.started and self.started[-1].poll() is not None
             if dead and phase not in ("stopped", "failed"):

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from dataclasses import replace
 
 import pytest
@@ -12,10 +13,11 @@ import pytest
 from dflashctl.commands.down import down
 from dflashctl.commands.logs import logs
 from dflashctl.commands.status import status
-from dflashctl.core.errors import NotRunning, UsageProblem
+from dflashctl.core.errors import NotRunning, StateError, UsageProblem
 from dflashctl.core.instance import Phase
 from dflashctl.core.plan_file import dump_plan
 from dflashctl.core.report import envelope
+from dflashctl.env import Env
 from dflashctl.supervise import start_detached
 from tests.supervise.harness import free_port, wait_for
 
@@ -85,6 +87,120 @@ def test_down_kills_what_ignores_it(harness):
     assert "drain_killed" in harness.record().reason.code
 
 
+HANDS_OVER = """
+import signal, sys
+from contextlib import suppress
+from pathlib import Path
+from dflashctl.core.errors import StateError
+from dflashctl.core.plan_file import load_plan
+from dflashctl.env import Env
+from dflashctl.supervise import start_detached
+env, plan = Env(), load_plan(Path(sys.argv[1]).read_text())
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+owned = env.instances.own(plan.name)
+signal.sigwait([signal.SIGTERM])
+signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
+with suppress(StateError):  # it may not have begun yet
+    start_detached(plan, env, owned=owned, wait=False)
+"""
+
+
+def test_down_follows_a_lock_that_is_handed_over_while_it_asks(harness, tmp_path):
+    """The command that starts in the background gets the TERM, but its supervisor owns the instance by then."""
+    file = tmp_path / "plan.json"
+    file.write_text(dump_plan(harness.plan()))
+    command = subprocess.Popen([sys.executable, "-c", HANDS_OVER, str(file)], env=harness.environ)
+    wait_for(lambda: harness.snapshot().supervised, "the first owner")
+    assert down(harness.env, "tiny").exit_code == 0
+    assert command.wait(10) == 0
+    assert not harness.snapshot().supervised
+    harness.nothing_left()
+
+
+def test_a_second_down_joins_the_first_and_cuts_no_request_short(harness):
+    up = harness.up("--ignore-term", timing={"drain_timeout_s": 2.0})
+    harness.reach("ready")
+    took = []
+    first = threading.Thread(target=lambda: took.append(down(harness.env, "tiny").data.took_s))
+    first.start()
+    harness.reach("draining")
+    harness.let_a_stop_be_over()
+    assert down(harness.env, "tiny").exit_code == 0
+    first.join()
+    assert took[0] >= 2.0
+    assert harness.ended(up) == 0
+
+
+@pytest.mark.parametrize("damage", ["garbage", "folder"])
+def test_down_stops_a_supervisor_whose_record_is_damaged(harness, damage):
+    up = harness.up(pace={"record_s": 600.0})
+    harness.reach("ready")
+    path = harness.state / "v1/instances/tiny/instance.json"
+    path.unlink()
+    if damage == "folder":
+        path.mkdir()
+    else:
+        path.write_text("{garbage")
+    reason = status(harness.env, "tiny").data.reason
+    assert reason.code == "record_unreadable"
+    assert reason.text.startswith(f"the record '{path}' is damaged")
+    report = down(harness.env, "tiny")
+    assert (report.exit_code, report.data.forced) == (0, False)
+    assert harness.ended(up) == 0
+    harness.nothing_left()
+
+
+def test_down_of_a_name_that_was_never_started_leaves_nothing_behind(harness):
+    assert down(harness.env, "typo").data.already_stopped
+    assert harness.env.instances.names() == ()
+
+
+def test_what_cannot_be_read_keeps_nobody_from_the_others(harness):
+    harness.up()
+    harness.reach("ready")
+    folder = harness.state / "v1/instances"
+    (folder / "Odd Name").mkdir()
+    with harness.env.instances.own("open"):
+        pass
+    (folder / "open").chmod(0o770)
+    report = status(harness.env)
+    assert (report.exit_code, report.data.name) == (0, "tiny")
+    assert [f.id for f in report.findings] == ["skipped", "skipped"]
+    assert str(folder / "Odd Name") in report.findings[0].summary
+    assert str(folder / "open") in report.findings[1].summary
+    assert logs(harness.env).exit_code == 0
+    with pytest.raises(StateError):
+        status(harness.env, "open")
+    assert down(harness.env).data.name == "tiny"
+    assert harness.ended() == 0
+
+
+@pytest.mark.parametrize("part", ["", "v1", "v1/instances"])
+def test_a_state_folder_that_cannot_be_read_is_no_empty_one(harness, part):
+    folder = harness.state / part
+    folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    folder.write_text("in the way")
+    for command in (status, down, logs):
+        for name in (None, "tiny"):
+            with pytest.raises(StateError, match=str(folder)):
+                command(harness.env, name)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_a_state_folder_of_somebody_else_is_no_empty_one(tmp_path):
+    program = (
+        "import os, sys\nfrom dflashctl.env import Env\nfrom dflashctl.core.errors import StateError\n"
+        "instances = Env(environ={'DFLASHCTL_STATE_DIR': sys.argv[1]}).instances\nos.setuid(65534)\n"
+        "try:\n    instances.names()\n"
+        "except StateError as error:\n    print(error.message)\n"
+    )
+    (tmp_path / "state").mkdir(mode=0o700)
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "state")], capture_output=True, text=True, check=True
+    )
+    assert str(tmp_path / "state") in done.stdout
+
+
 def test_logs_tail_phase_and_follow(harness):
     harness.up("--chatter-s", "0.1")
     harness.reach("ready")
@@ -136,6 +252,38 @@ def test_a_detached_start_that_fails_says_why(harness):
     assert (result.exit_code, result.left_running) == (78, False)
     assert "CUDA" in result.findings[0].summary or "GPU" in result.findings[0].summary
     harness.nothing_left()
+
+
+def test_what_keeps_a_detached_supervisor_from_beginning_is_told_with_its_own_code(harness):
+    result = start_detached(
+        harness.plan(), Env(environ={**harness.environ, "DFLASHCTL_API_KEY_FILE": "/nonexistent"})
+    )
+    assert (result.exit_code, result.left_running) == (78, False)
+    assert "API key file '/nonexistent' cannot be read" in result.findings[0].summary
+    assert harness.record().exit_code == 78
+
+
+def test_a_detached_supervisor_that_is_killed_while_it_loads_is_told(harness):
+    results = []
+    plan = harness.plan("--stuck-at", "load_target")
+    waits = threading.Thread(target=lambda: results.append(start_detached(plan, harness.env)))
+    waits.start()
+    wait_for(lambda: (r := harness.record()) and r.phase is Phase.LOADING and r.detached, "the start")
+    pid = harness.record().supervisor.pid
+    os.kill(pid, signal.SIGKILL)
+    waits.join()
+    assert results[0].exit_code == 4
+    assert results[0].findings[0].id == "unclean_end"
+    assert f"pid {pid}" in results[0].findings[0].summary
+    harness.nothing_left()
+
+
+def test_a_linked_supervisor_log_is_refused(harness, tmp_path):
+    with harness.env.instances.own("tiny") as owned:
+        owned.log_path.with_name("supervisor.log").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(StateError, match=r"supervisor\.log"):
+        start_detached(harness.plan(), harness.env)
+    assert not (tmp_path / "elsewhere").exists()
 
 
 def test_interrupting_the_wait_leaves_the_start_going(harness):

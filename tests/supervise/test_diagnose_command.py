@@ -32,8 +32,24 @@ def test_a_file_is_explained(harness):
 
 
 def test_standard_input_is_explained(harness, monkeypatch):
-    monkeypatch.setattr("sys.stdin", io.StringIO((LOGS / "oom.log").read_text()))
+    text = b"\xff\xfe no text\n" + (LOGS / "oom.log").read_bytes()
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text), encoding="utf-8"))
     assert diagnose(harness.env, "-").data.id == "cuda_out_of_memory"
+    monkeypatch.setattr("sys.stdin", None)
+    with pytest.raises(UsageProblem, match="closed"):
+        diagnose(harness.env, "-")
+
+
+def test_an_earlier_start_that_died_in_its_first_step_is_not_blamed(harness):
+    harness.up("--die-at", "resolve", "--die-text", OOM)
+    assert harness.ended() == 78
+    harness.up()
+    harness.reach_by(harness.started[-1])
+    with (harness.state / "v1/instances/tiny/events.jsonl").open("a") as file:
+        file.write("[" * 100_000 + "\n")
+    assert diagnose(harness.env, "tiny").data.cause is None
+    harness.stop()
+    assert harness.ended() == 0
 
 
 def test_an_instance_is_explained_by_its_last_start_only(harness):

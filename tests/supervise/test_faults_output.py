@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import pty
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from dflashctl.commands.down import down
 from dflashctl.core.plan_file import dump_plan
 from dflashctl.core.report import to_json
 from dflashctl.edges.log_file import LogFile
@@ -49,6 +51,28 @@ def test_fault_28_a_full_log_disk_stops_nobody_and_logging_resumes(harness):
         assert harness.ended() == 0
     finally:
         subprocess.run(["umount", str(logs)], check=True)
+
+
+@pytest.mark.parametrize("way", ["removed", "moved", "replaced", "with its folder"])
+def test_a_log_that_is_taken_away_is_begun_anew(tmp_path, way):
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    path = folder / "server.log"
+    log = LogFile(path)
+    log.write(["before"])
+    if way == "with its folder":
+        shutil.rmtree(folder)
+    elif way == "moved":
+        path.rename(tmp_path / "kept")
+    else:
+        path.unlink()
+        if way == "replaced":
+            path.write_text("other\n")
+    log.write(["after"])
+    log.write(["later"])
+    log.close()
+    assert path.read_text().splitlines()[-2:] == ["after", "later"]
+    assert log.lost_lines == 0
 
 
 def test_rotated_logs_are_bounded_and_private(tmp_path):
@@ -131,7 +155,7 @@ def test_a_reader_that_goes_away_is_not_missed(harness):
 class Terminal:
     """A supervisor in front of a pseudo-terminal, as its session's leader and foreground group."""
 
-    def __init__(self, harness, *faults, **options):
+    def __init__(self, harness, *faults, flag="--screen", **options):
         self.harness = harness
         self.master, slave = pty.openpty()
 
@@ -143,7 +167,7 @@ class Terminal:
         file = harness.folder / "plan-tty.json"
         file.write_text(dump_plan(harness.plan(*faults, **options)))
         self.process = subprocess.Popen(
-            [sys.executable, str(DRIVER), str(file), json.dumps(to_json(PACE)), "--screen"],
+            [sys.executable, str(DRIVER), str(file), json.dumps(to_json(PACE)), flag],
             env=harness.environ, stdin=slave, stdout=slave, stderr=slave, cwd=harness.folder, preexec_fn=lead,  # noqa: PLW1509 - no other way to take a terminal
         )  # fmt: skip
         self.process.plan_file = file
@@ -181,8 +205,21 @@ def test_fault_31_a_hang_up_means_nothing_detached(harness):
     assert harness.ended() == 0
 
 
-def test_fault_32_ctrl_c_drains_and_says_so_and_the_server_never_sees_it(harness):
-    terminal = Terminal(harness)
+def test_a_hang_up_that_is_ignored_from_the_start_means_nothing(harness):
+    """As under nohup."""
+    up = harness.start(harness.plan(), preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    harness.reach("ready")
+    harness.stop(number=signal.SIGHUP)
+    harness.stop(number=signal.SIGTSTP)
+    wait_for(lambda: "SIGTSTP is ignored" in harness.log(), "what came after it")
+    assert harness.phase() == "ready"
+    harness.stop()
+    assert harness.ended(up) == 0
+
+
+@pytest.mark.parametrize("flag", ["--screen", "--progress"])
+def test_fault_32_ctrl_c_drains_and_says_so_and_the_server_never_sees_it(harness, flag):
+    terminal = Terminal(harness, flag=flag)
     harness.reach("ready")
     terminal.press(b"\x03")
     wait_for(lambda: "stopping: running requests have" in terminal.read(), "the word")
@@ -203,8 +240,9 @@ def test_fault_32_ctrl_c_twice_kills_at_once(harness):
     os.close(terminal.master)
 
 
-def test_fault_33_ctrl_z_is_ignored_with_a_word(harness):
-    terminal = Terminal(harness)
+@pytest.mark.parametrize("flag", ["--screen", "--progress"])
+def test_fault_33_ctrl_z_is_ignored_with_a_word(harness, flag):
+    terminal = Terminal(harness, flag=flag)
     harness.reach("ready")
     terminal.press(b"\x1a")
     wait_for(lambda: "SIGTSTP is ignored" in terminal.read(), "the word")
@@ -237,6 +275,16 @@ def test_no_secret_is_in_argv_log_state_or_the_servers_environment(harness):
         assert secret not in written
         assert secret not in said
     assert seen
+
+
+def test_a_key_that_a_killed_supervisor_left_is_swept(harness):
+    up = harness.up("--stuck-at", "load_target", environ={"DFLASHCTL_API_KEY": "a-secret"})
+    (left,) = wait_for(lambda: list(harness.runtime.glob("*/keys.yaml")), "the key's file")
+    up.kill()
+    up.wait()
+    assert left.exists()
+    assert down(harness.env, "tiny").exit_code == 0
+    assert not list(harness.runtime.iterdir())
 
 
 def test_the_key_file_is_private_and_gone_once_ready(harness):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -120,6 +121,22 @@ def test_fault_20_also_when_the_supervisor_is_killed(harness):
     harness.nothing_left(1.0)
 
 
+@pytest.mark.parametrize("way", ["guard", "down"])
+def test_a_session_that_nobody_has_written_down_yet_is_ended_too(harness, way):
+    up = harness.up("--escape", pace={"tree_s": 600.0})
+    harness.reach("ready")
+    assert len(harness.record().sessions) == 1
+    if way == "down":
+        os.kill(up.pid, signal.SIGSTOP)
+        os.kill(guard_of(harness), signal.SIGKILL)
+    up.kill()
+    up.wait()
+    if way == "down":
+        wait_for(harness.marked, "the worker in a session of its own")
+        assert down(harness.env, "tiny").data.swept >= 1
+    harness.nothing_left(1.0)
+
+
 def test_a_lock_that_was_handed_over_is_no_unclean_end(harness):
     """The record that the detached supervisor finds is that of the command which started it."""
     for _ in range(2):
@@ -188,6 +205,38 @@ def test_fault_21_fifty_rounds_of_the_lock_itself(tmp_path):
         assert (len(won), len(lost)) == (1, 2)
         assert f"pid {os.getpid()}" in lost[0]
         won[0].close()
+
+
+@pytest.mark.parametrize("gone", ["lock", "folder", "state"])
+def test_a_lock_that_is_removed_is_made_again(harness, gone):
+    up = harness.up("--chatter-s", "0.05")
+    record = harness.reach("ready")
+    folder = harness.state / "v1/instances/tiny"
+    if gone == "lock":
+        (folder / "lock").unlink()
+    else:
+        (folder if gone == "folder" else harness.state).rename(harness.folder / "away")
+        shutil.rmtree(harness.folder / "away", ignore_errors=True)
+    wait_for(lambda: "lock_restored" in harness.kinds(), "the lock")
+    assert harness.reach("ready").server.pid == record.server.pid
+    assert harness.snapshot().owner_pid == up.pid
+    with pytest.raises(Busy):
+        harness.env.instances.own("tiny")
+    wait_for(harness.log, "the log")
+    assert down(harness.env, "tiny").exit_code == 0
+    assert harness.ended(up) == 0
+    assert not [name for name in os.listdir(folder) if name.endswith(".tmp")]
+
+
+def test_a_supervisor_whose_instance_was_taken_by_another_ends_in_order(harness):
+    up = harness.up()
+    harness.reach("ready")
+    with harness.env.instances.own("other") as other:
+        os.replace(other.folder / "lock", harness.state / "v1/instances/tiny/lock")
+        assert harness.ended(up) == 0
+        harness.nothing_left()
+        assert harness.snapshot().supervised
+        assert harness.phase() != "stopped"
 
 
 def test_fault_22_down_and_up_at_once_end_up_or_down(harness):

@@ -2,6 +2,8 @@
 
 import io
 import os
+import resource
+import shutil
 import signal
 import threading
 import time
@@ -198,3 +200,51 @@ def test_a_second_signal_kills_at_once(harness):
     harness.stop(number=signal.SIGINT)
     assert harness.ended(limit_s=3) == 0
     harness.nothing_left()
+
+
+def test_a_lost_runtime_folder_is_made_again_for_the_restart(harness):
+    harness.up()
+    pid = harness.reach("ready").server.pid
+    shutil.rmtree(harness.runtime)
+    os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: harness.record().restarts_used == 1, "the restart")
+    harness.reach("ready")
+    (folder,) = harness.runtime.iterdir()
+    assert folder.stat().st_mode & 0o777 == 0o700
+    harness.stop()
+    assert harness.ended() == 0
+
+
+@pytest.mark.parametrize("want", ["folder", "descriptors"])
+def test_a_restart_that_lacks_something_for_the_moment_is_tried_again(harness, want):
+    up = harness.up(timing={"restarts": 4}, pace={"backoff_s": (0.3,)})
+    pid = harness.reach("ready").server.pid
+    limits = resource.prlimit(up.pid, resource.RLIMIT_NOFILE)
+    if want == "folder":
+        shutil.rmtree(harness.runtime)
+        harness.runtime.write_text("in the way")
+    else:
+        opened = max(int(name) for name in os.listdir(f"/proc/{up.pid}/fd"))
+        resource.prlimit(up.pid, resource.RLIMIT_NOFILE, (opened + 2, limits[1]))
+    os.kill(pid, signal.SIGKILL)
+    wait_for(
+        lambda: (r := harness.record()).restarts_used >= 2 and r.reason.code == "cannot_start",
+        "a failed start",
+    )
+    if want == "folder":
+        harness.runtime.unlink()
+    resource.prlimit(up.pid, resource.RLIMIT_NOFILE, limits)
+    harness.reach("ready")
+    harness.stop()
+    assert harness.ended() == 0
+
+
+def test_stacks_that_cannot_be_written_are_noted_and_the_hang_is_ended_all_the_same(harness):
+    harness.up("--zombie", "--mute-after", "1", timing={"restarts": 1})
+    harness.reach("ready")
+    (harness.state / "v1/instances/tiny/stacks.txt").mkdir()
+    os.kill(harness.workers()[0], signal.SIGKILL)
+    wait_for(lambda: harness.record().restarts_used == 1, "the restart")
+    assert any(e.kind == "stacks" and e.text.startswith("lost") for e in harness.events())
+    harness.stop()
+    assert harness.ended() == 0
