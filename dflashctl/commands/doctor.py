@@ -149,7 +149,11 @@ def _next_steps(facts: Facts, options: DoctorOptions, *, failed: bool) -> tuple[
     if facts.running is not None:
         return (f"dflashctl status {facts.running.name}",)
     missing = any((w.present_bytes or 0) < (w.wanted_bytes or 0) for w in facts.weights)
-    return (f"dflashctl {'fetch' if missing else 'up'} {options.plan.profile}",)
+    if missing:
+        plan = options.plan  # fetch is asked for the same models; it knows of no server
+        asked = PlanRequest(profile=plan.profile, sets=plan.sets, offline=plan.offline)
+        return (asked.line("fetch"),)
+    return (options.plan.line("up", without=("dry_run", "engine_version")),)
 
 
 def _watch(env: Env) -> Iterator[Report]:
