@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dflashctl.core.bench_options import BenchOptions, Sweep
-    from dflashctl.core.findings import Finding
     from dflashctl.env import Env
 
 
@@ -80,14 +79,9 @@ def require_plans(env: Env, asked: tuple[Variant, ...]) -> None:
     for request in (variant.start for variant in asked if variant.start is not None):
         refusals = planned_to_start(env, request).plan.refusals
         if refusals:
-            raise Permanent(
-                refusals[0].summary, detail=refusals[0].detail, hint=_instead(request, refusals[0])
-            )
-
-
-def _instead(request: PlanRequest, refusal: Finding) -> str:
-    """The whole plan of the refused server, since a sweep has several."""
-    return refusal.fix or replace(request, dry_run=True).line("up")
+            # A sweep has several plans: the hint shows which one it is, with every refusal and its fix.
+            hint = replace(request, dry_run=True).line("up")
+            raise Permanent(refusals[0].summary, detail=refusals[0].detail, hint=hint)
 
 
 def _starts_own(options: BenchOptions) -> bool:
