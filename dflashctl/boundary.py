@@ -67,6 +67,8 @@ def _last(result: object, screen: Screen) -> Report:
     """The report of a command; a live view yields several, each shown as it comes."""
     if isinstance(result, Report):
         return result
+    if result == ExitCode.INTERRUPTED:  # Typer makes this of a Ctrl-C in a command, and says nothing
+        raise KeyboardInterrupt
     if result is None or isinstance(result, int):
         return Report(command="help", exit_code=ExitCode(result or 0))
     last = Report(command="")

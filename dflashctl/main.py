@@ -21,8 +21,10 @@ def _guarded(argv: list[str]) -> int:
         code = run(argv)
         sys.stdout.flush()
     except KeyboardInterrupt:
-        sys.stderr.write("error: interrupted\n")
-        return 130
+        from dflashctl import streams
+
+        streams.say("interrupted")
+        return streams.INTERRUPTED
     except OSError as error:  # what commands meet is theirs: here it is our own output
         from dflashctl import streams
 

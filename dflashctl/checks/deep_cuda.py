@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from dflashctl.core.findings import Finding
 
 ID = "deep_cuda"
-NEEDS = ("deep",)
+NEEDS = ("tried_cuda",)
 SOURCE = (
     "huggingface/huggingface_hub#4128: error 802 on every multi-GPU job although nvidia-smi shows the GPUs"
 )

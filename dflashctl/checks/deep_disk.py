@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from dflashctl.core.findings import Finding
 
 ID = "deep_disk"
-NEEDS = ("deep", "plan")
+NEEDS = ("tried_disk", "plan")
 SOURCE = "sgl-project/sglang#39629: ranks wait 480 s for the slowest loader, hard-coded, then the start fails"
 _LIMIT_S = 300.0
 

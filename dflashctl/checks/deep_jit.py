@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from dflashctl.core.findings import Finding
 
 ID = "deep_jit"
-NEEDS = ("deep",)
+NEEDS = ("tried_jit",)
 SOURCE = (
     "aws/deep-learning-containers#6497: kernels build for the wrong architecture, and only a run shows it"
 )

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from dflashctl.core.findings import Finding
 
 ID = "deep_links"
-NEEDS = ("deep",)
+NEEDS = ("tried_links",)
 SOURCE = (
     "vllm-project/vllm#51513: the driver says peers are reachable and writes are lost; "
     "NVIDIA/open-gpu-kernel-modules#1355: collectives hang on B300 while all registers look well"

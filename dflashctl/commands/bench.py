@@ -10,7 +10,14 @@ from dflashctl.commands.bench_measure import Target, count_source, measure
 from dflashctl.commands.bench_prompts import gather, template_of, tokenizer_folder
 from dflashctl.commands.bench_provenance import provenance
 from dflashctl.commands.bench_save import Kept, existing, read_document, save
-from dflashctl.commands.bench_servers import Variant, base_request, profile_name, serving, variants
+from dflashctl.commands.bench_servers import (
+    Variant,
+    base_request,
+    profile_name,
+    require_plans,
+    serving,
+    variants,
+)
 from dflashctl.commands.bench_settings import loads, output_limit, setting_of, workload_names
 from dflashctl.commands.bench_verdict import refuse_file_clashes, report_of, with_speedups
 from dflashctl.commands.live_server import api_key, live_server
@@ -74,10 +81,10 @@ def _bench(env: Env, options: BenchOptions) -> Report:
     word = profile_name(env, options)
     profile = env.profiles.load(word).profile if word is not None else None
     session = _open(env, options)
+    asked = variants(options, sweep, base_request(env, options), switchable=_switchable(env, options))
+    require_plans(env, asked)
     try:
-        for variant in variants(
-            options, sweep, base_request(env, options), switchable=_switchable(env, options)
-        ):
+        for variant in asked:
             with serving(env, options, variant) as server:
                 _measure_server(env, options, sweep, variant, server, profile, session)
     except (Interrupted, KeyboardInterrupt) as stop:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from dflashctl.commands.instance_profile import same_server, server_profile
 from dflashctl.commands.live_server import LiveServer, live_server
 from dflashctl.commands.second_server import is_speculative, own_server, plain
-from dflashctl.core.errors import UsageProblem
+from dflashctl.core.errors import Permanent, UsageProblem
 from dflashctl.core.options import PlanRequest
 
 if TYPE_CHECKING:
@@ -70,6 +70,18 @@ def variants(
         return plain_ones
     wanted = options.baseline and bool(options.sweep) and options.speculation is None
     return (*started, *(plain_ones if wanted else ()))
+
+
+def require_plans(env: Env, asked: tuple[Variant, ...]) -> None:
+    """Permanent for the first server that its plan refuses: found now, and not after hours of measuring the others."""
+    from dflashctl.commands.planned import planned_to_start
+
+    for request in (variant.start for variant in asked if variant.start is not None):
+        refusals = planned_to_start(env, request).plan.refusals
+        if refusals:
+            # A sweep has several plans: the hint shows which one it is, with every refusal and its fix.
+            hint = replace(request, dry_run=True).line("up")
+            raise Permanent(refusals[0].summary, detail=refusals[0].detail, hint=hint)
 
 
 def _starts_own(options: BenchOptions) -> bool:

@@ -15,11 +15,11 @@ from dflashctl.commands.doctor_gather import (
 )
 from dflashctl.core.doctor_result import DoctorResult, DoctorWatch, unknown_facts
 from dflashctl.core.doctor_verdict import outcome_of, verdict
-from dflashctl.core.errors import UsageProblem
+from dflashctl.core.errors import ExitCode, UsageProblem
 from dflashctl.core.findings import Severity
 from dflashctl.core.options import PlanRequest
 from dflashctl.core.progress import Progress
-from dflashctl.core.report import Report
+from dflashctl.core.report import Outcome, Report
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -149,7 +149,11 @@ def _next_steps(facts: Facts, options: DoctorOptions, *, failed: bool) -> tuple[
     if facts.running is not None:
         return (f"dflashctl status {facts.running.name}",)
     missing = any((w.present_bytes or 0) < (w.wanted_bytes or 0) for w in facts.weights)
-    return (f"dflashctl {'fetch' if missing else 'up'} {options.plan.profile}",)
+    if missing:
+        plan = options.plan  # fetch is asked for the same models; it knows of no server
+        asked = PlanRequest(profile=plan.profile, sets=plan.sets, offline=plan.offline)
+        return (asked.line("fetch"),)
+    return (options.plan.line("up", without=("dry_run", "engine_version")),)
 
 
 def _watch(env: Env) -> Iterator[Report]:
@@ -159,7 +163,8 @@ def _watch(env: Env) -> Iterator[Report]:
         gpus = env.machine.activity()
         problem = None if gpus else env.machine.snapshot().gpu_problem or "no GPU to watch"
         data = DoctorWatch(at_s=round(env.clock.monotonic() - begin, 1), gpus=gpus, problem=problem)
-        yield Report(command="doctor", data=data)
         if problem is not None:
+            yield Report(command="doctor", data=data, outcome=Outcome.FAILED, exit_code=ExitCode.CHECK_FAILED)
             return
+        yield Report(command="doctor", data=data)
         env.clock.sleep(_WATCH_EVERY_S)

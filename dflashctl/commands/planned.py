@@ -165,7 +165,7 @@ def _build(
         if not request.dry_run:
             raise UsageProblem(
                 "--engine-version judges a release without having it; a real start runs the engine that is installed",
-                hint=f"dflashctl up {request.profile} --dry-run --engine-version {asked}",
+                hint=replace(request, dry_run=True).line("up"),
             )
         return EngineBuild(release=asked, python=python), ()
     if request.runtime == "docker":

@@ -39,8 +39,10 @@ def profile_explain(env: Env, request: PlanRequest) -> Report:
 
 def _next(plan: Plan, request: PlanRequest) -> str:
     if plan.engine == EngineName.REFERENCE.value:
-        return f"dflashctl up {request.profile} --dry-run"
-    return f"dflashctl profile explain {request.profile} --all-versions"
+        return replace(request, dry_run=True).line("up")
+    asked = request.line("profile explain", without=("dry_run", "engine_version"))
+    before, dashes, raw = asked.partition(" -- ")
+    return f"{before} --all-versions{dashes}{raw}"
 
 
 def profile_matrix(env: Env, request: PlanRequest | None = None) -> Report:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -156,6 +157,9 @@ def profile_new_from(
         raise Permanent(
             f"{output!r} cannot be written: {error.strerror}", hint="name another file: -o FILE"
         ) from error
+    named = shlex.quote(output)
     return replace(
-        report, next_steps=(f"dflashctl profile explain {output}", f"dflashctl up {output} --dry-run")
+        report,
+        data=replace(report.data, path=output),
+        next_steps=(f"dflashctl profile explain {named}", f"dflashctl up {named} --dry-run"),
     )

@@ -34,7 +34,8 @@ def up(env: Env, request: PlanRequest, *, detach: bool = False, show_log: bool =
     if made.plan.refusals:
         return refused("up", made.plan)
     if request.dry_run:
-        steps = (f"dflashctl up {request.profile}",)
+        # What only a dry run may say is left out: the real start is for this machine and the installed engine.
+        steps = (request.line("up", without=("dry_run", "machine", "engine_version")),)
         return Report(command="up", data=made.plan, findings=made.plan.findings, next_steps=steps)
     running = _running(env, made.plan)
     return running if running is not None else _started(env, request, made, detach=detach, show_log=show_log)

@@ -11,9 +11,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class NewProfile:
-    """`text` is the file; `unpinned` are repositories whose commit could not be found, which the file still needs."""
+    """`text` is the file; `unpinned` are repositories whose commit could not be found, which the file still needs.
+
+    `path` is where it was written, None when it is only shown.
+    """
 
     name: str
     text: str
     translations: tuple[Translation, ...] = ()
     unpinned: tuple[str, ...] = ()
+    path: str | None = None

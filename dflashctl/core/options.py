@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+import shlex
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 from dflashctl.core.errors import UsageProblem
@@ -48,6 +49,19 @@ class PlanRequest:
     skip_doctor: bool = False
     skip_fetch: bool = False
     raw_args: tuple[str, ...] = ()
+
+    def line(self, command: str, *, without: tuple[str, ...] = ()) -> str:
+        """`dflashctl COMMAND` with this request as a shell reads it, so that it means the same plan again."""
+        words = ["dflashctl", *command.split(), *([self.profile] if self.profile else [])]
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.name in ("profile", "raw_args", *without) or value == field.default:
+                continue
+            option = "--set" if field.name == "sets" else f"--{field.name.replace('_', '-')}"
+            for one in value if isinstance(value, tuple) else (value,):
+                words += [option] if one is True else [option, str(one)]
+        words += ["--", *self.raw_args] if self.raw_args else []
+        return " ".join(map(shlex.quote, words))
 
     def overrides(self) -> Iterator[tuple[str, str, str]]:
         """Profile path, value as YAML, and the option that said so; later ones win."""

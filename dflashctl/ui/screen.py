@@ -66,11 +66,18 @@ class Screen:
         self._err.flush()
 
     def live(self, report: Report) -> None:
-        """Show a report that will be followed by another (a live view); JSON prints only the last."""
-        if not self._json:
-            from dflashctl.ui.text import show_live
+        """Show a report that will be followed by another (a live view).
 
-            with writing():
+        JSON prints only the last, except of views whose reports continue each other: those are an object a line.
+        """
+        from dflashctl.ui.text import continues, show_live
+
+        if self._json and not continues(report):
+            return
+        with writing():
+            if self._json:
+                self._object(report)
+            else:
                 show_live(report, out=self._out)
 
     def show(self, report: Report) -> None:
@@ -79,10 +86,14 @@ class Screen:
             self._line.close()
         with writing():
             if self._json:
-                text = json.dumps(envelope(report), ensure_ascii=not is_utf8(self._out))
-                self._out.write(text + "\n")
+                self._object(report)
             else:
                 from dflashctl.ui.text import show
 
                 show(report, out=self._out, err=self._err, verbose=self._verbose)
             self._out.flush()
+
+    def _object(self, report: Report) -> None:
+        text = json.dumps(envelope(report), ensure_ascii=not is_utf8(self._out))
+        self._out.write(text + "\n")
+        self._out.flush()

@@ -56,11 +56,16 @@ def show_live(report: Report, *, out: IO[str]) -> None:
     """One frame of a live view; on a terminal it replaces the last one."""
     answer = console(out)
     view = _view(report)
-    if out.isatty() and not getattr(view, "APPENDS", False):
+    if out.isatty() and not continues(report):
         answer.file.write("\x1b[H\x1b[J")
     if view is not None:
         _print(answer, view.render(report))
     out.flush()
+
+
+def continues(report: Report) -> bool:
+    """Whether the reports of this live view follow each other, none replacing the one before."""
+    return bool(getattr(_view(report), "APPENDS", False))
 
 
 def _print(answer: Console, renderables: Iterable[RenderableType]) -> None:

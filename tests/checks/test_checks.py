@@ -22,7 +22,19 @@ from tests.support.machines import topology
 
 FOLDER = Path(__file__).parent
 CHECKS = {check.ID: check for check in all_checks()}
-NEEDS = {"gpus", "host", "software", "profile", "plan", "sglang_plan", "fit", "deep"}
+NEEDS = {
+    "gpus",
+    "host",
+    "software",
+    "profile",
+    "plan",
+    "sglang_plan",
+    "fit",
+    "tried_cuda",
+    "tried_links",
+    "tried_disk",
+    "tried_jit",
+}
 BAD = {Severity.WARNING, Severity.ERROR}
 
 

@@ -200,6 +200,28 @@ def test_a_saved_machine_cannot_be_tried(option, tmp_path):
         doctor(env, DoctorOptions(plan=request, **{option: True}))
 
 
+NOT_TRIED = {"deep_cuda", "deep_links", "deep_disk", "deep_jit"}
+
+
+@pytest.mark.parametrize(
+    ("tried", "known"),
+    [
+        (DeepFacts(skipped=("all",)), set()),
+        (DeepFacts(cuda_error=0), {"deep_cuda"}),
+        (DeepFacts(copies=(PairCopy(a=0, b=1, right=True, gb_per_s=1.0),)), {"deep_links"}),
+        (DeepFacts(all_reduce_tried=True, all_reduce_right=True), {"deep_links"}),
+        (DeepFacts(disk_read_gb_per_s=1.0), {"deep_disk"}),
+        (DeepFacts(jit_compile_s=1.0), {"deep_jit"}),
+        (DeepFacts(jit_error="no"), {"deep_jit"}),
+    ],
+)
+def test_what_was_not_tried_has_not_passed(tried, known, tmp_path):
+    env, _ = env_for(topology("8x-b300"), tmp_path, attempts=tried)
+    report = doctor(env, DoctorOptions(plan=PlanRequest(profile="kimi-k3-b300"), deep=True))
+    judged = {r.id for r in report.data.checks if r.id in NOT_TRIED and r.outcome.value != "left_out"}
+    assert judged == known
+
+
 def test_watch_looks_once_a_second(tmp_path):
     machine = topology(
         "2x-h200-busy", {"gpus[0].throttle_reasons": ["sw_power_cap"], "gpus[1].power_w": "absent"}
@@ -220,6 +242,7 @@ def test_watch_without_gpus_ends_with_the_reason(tmp_path):
     env, _ = env_for(topology("laptop"), tmp_path)
     (only,) = doctor(env, DoctorOptions(watch=True))
     assert only.data.problem.startswith("no NVIDIA GPU")
+    assert (only.exit_code, only.outcome.value) == (1, "failed")
     assert "FAIL no NVIDIA GPU" in printed(only)[0]
 
 

@@ -1,8 +1,10 @@
-"""profile new: the file's text, ready to be redirected."""
+"""profile new: the file's text, ready to be redirected, or where it was written."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+
+from rich.text import Text
 
 from dflashctl.core.new_profile import NewProfile
 
@@ -14,4 +16,6 @@ if TYPE_CHECKING:
 
 def render(report: Report) -> list[RenderableType]:
     assert isinstance(report.data, NewProfile)
+    if report.data.path is not None:
+        return [Text.assemble(("written  ", "ok"), report.data.path)]
     return [report.data.text.rstrip("\n")]
