@@ -113,7 +113,7 @@ def test_term_drains_and_exits_0(start):
     init.reach("ready")
     server = init.server()
     os.kill(init.pid, signal.SIGTERM)
-    assert init.ended() == 0
+    assert init.ended() == 0, init.said()
     assert not alive(server)
     record = init.env.instances.read("tiny-cpu").record
     assert (record.phase.value, record.restarts_budget) == ("stopped", 0)
