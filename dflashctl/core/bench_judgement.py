@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dflashctl.core.bench_compare import Change
+from dflashctl.core.figure_text import figure_text
 from dflashctl.core.findings import Finding, Severity
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 def regressions(comparison: Comparison, limit: float) -> tuple[str, ...]:
     """Figures that are worse by more than `limit` (a share) with an interval that excludes no change."""
     return tuple(
-        f"{pair.label}: {change.metric} {change.a:.4g} → {change.b:.4g}, {change.loss:.1%} worse"
+        f"{pair.label}: {change.metric} {figure_text(change.a)} → {figure_text(change.b)}, {change.loss:.1%} worse"
         for pair in comparison.pairs
         for change in pair.changes
         if change.change is Change.WORSE and change.loss > limit

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from dflashctl.core.bench_compare import Change, Comparison, MetricChange, RunPair
+from dflashctl.core.figure_text import figure_text
 from dflashctl.ui.wide_table import WideTable
 
 if TYPE_CHECKING:
@@ -61,8 +62,8 @@ def _row(change: MetricChange) -> tuple[Text | str, ...]:
     interval = f"{change.interval.low:+.1%} to {change.interval.high:+.1%}" if change.interval else "-"
     return (
         f"  {change.metric}",
-        f"{change.a:.4g}",
-        f"{change.b:.4g}",
+        figure_text(change.a),
+        figure_text(change.b),
         f"{change.relative:+.1%}",
         interval,
         Text(change.change.value, style=_STYLES[change.change]),
