@@ -8,7 +8,11 @@ import sys
 
 def main() -> None:
     """Entry point of the console script."""
-    sys.exit(_guarded(sys.argv[1:]))
+    code = _guarded(sys.argv[1:])
+    from dflashctl.streams import let_go
+
+    let_go()
+    sys.exit(code)
 
 
 def _guarded(argv: list[str]) -> int:

@@ -60,6 +60,14 @@ def say(text: str) -> None:
         _discard(sys.stderr)
 
 
+def let_go() -> None:
+    """What standard error still holds and cannot take is given up, or the interpreter ends with 120 for it."""
+    try:
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        _discard(sys.stderr)
+
+
 def _open_at(number: int) -> None:
     """A closed descriptor would be given to the next file that is opened, and be written to as output."""
     try:

@@ -31,7 +31,8 @@ class Program:
         self.prefix = prefix
         self.state = folder / "state"
         self.processes: list[subprocess.Popen] = []
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(("DFLASHCTL_", "HF_", "XDG_"))}
+        ours = ("DFLASHCTL_", "HF_", "XDG_", "PYTHONUNBUFFERED")  # users have buffered streams
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(ours)}
         self.environment = {
             **kept,
             "HOME": str(folder),
