@@ -23,19 +23,12 @@ def read_prompts(text: str, origin: str, count: int | None = None) -> tuple[Benc
     lines = [(number, line) for number, line in numbered if line.strip()]
     if not lines:
         raise UsageProblem(f"{origin} holds no prompts", hint='one JSON object a line: {"messages": [...]}')
-    found = tuple(_shallow(line, f"{origin}:{number}", number) for number, line in lines[:count])
+    found = tuple(_prompt(line, f"{origin}:{number}", number) for number, line in lines[:count])
     times = Counter(prompt.id for prompt in found)
     twice = next((name for name, count in times.items() if count > 1), None)
     if twice is not None:
         raise UsageProblem(f"{origin} has two prompts with the id {twice!r}")
     return found
-
-
-def _shallow(line: str, where: str, number: int) -> BenchPrompt:
-    try:
-        return _prompt(line, where, number)
-    except RecursionError as error:
-        raise UsageProblem(f"{where} is nested too deeply for a prompt") from error
 
 
 def _prompt(line: str, where: str, number: int) -> BenchPrompt:

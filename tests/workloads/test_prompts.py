@@ -173,8 +173,11 @@ def test_a_prompts_file_may_hold_three_shapes():
         ('{"prompt": "a", "max_tokens": 0}', "max_tokens 0"),
         ('{"prompt": "a", "id": "x"}\n{"prompt": "b", "id": "x"}', "two prompts"),
         ("3", "no messages"),
-        ('{"prompt": "a"}\n' + "[" * 100_000, r"p\.jsonl:2 is nested too deeply"),
-        ('{"prompt": "a", "id": ' + "[" * 100_000 + "]" * 100_000 + "}", r"p\.jsonl:1 is nested too deeply"),
+        ('{"prompt": "a"}\n' + "[" * 100_000, r"p\.jsonl:2 is not JSON: nested too deeply"),
+        (
+            '{"prompt": "a", "id": ' + "[" * 100_000 + "]" * 100_000 + "}",
+            r"p\.jsonl:1 is not JSON: nested too deeply",
+        ),
         ('{"prompt": "a", "max_tokens": ' + "[" * 900 + "]" * 900 + "}", r"p\.jsonl:1 "),
     ],
 )
