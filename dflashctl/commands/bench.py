@@ -21,7 +21,7 @@ from dflashctl.commands.bench_servers import (
 from dflashctl.commands.bench_settings import loads, output_limit, setting_of, workload_names
 from dflashctl.commands.bench_verdict import refuse_file_clashes, report_of, with_speedups
 from dflashctl.commands.live_server import api_key, live_server
-from dflashctl.commands.outputs import require_outputs
+from dflashctl.commands.output_files import require_outputs
 from dflashctl.core.accept import SIMULATED_ACCEPT_VARIABLE
 from dflashctl.core.bench_options import BenchOptions, Sweep, parse_sweep
 from dflashctl.core.bench_ranges import require_ranges

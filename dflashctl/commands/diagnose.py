@@ -20,7 +20,7 @@ from dflashctl.supervise.explain import first_cause, read_log
 if TYPE_CHECKING:
     from dflashctl.core.diagnose import Diagnosis
     from dflashctl.core.findings import Finding
-    from dflashctl.core.instance import JournalEvent, LastExit, Snapshot
+    from dflashctl.core.instance import JournalEvent, Snapshot
     from dflashctl.env import Env
 
 _STAMP_S = 0.001  # stamps are cut, the journal's times are rounded
@@ -75,18 +75,15 @@ def _told(source: str, read: int, found: Diagnosis | None, back: int = 0) -> Rep
 
 def _ended(snapshot: Snapshot, events: tuple[JournalEvent, ...], *, start: int, back: int) -> Finding | None:
     """What the supervisor wrote of the end of that start, or what its own end looks like."""
-    reason = status_of(snapshot, now_s=time.time()).reason
-    if back == 0 and reason is not None and reason.code == "unclean_end":
-        return failure_finding(reason, None)
+    if back == 0:
+        reason = status_of(snapshot, now_s=time.time()).reason
+        if reason is not None and reason.code == "unclean_end":
+            return failure_finding(reason, None)
     text = ending_of(events, start)
     if text is None:
         return None
-    last = _last_exit(snapshot) if back <= 1 else None
+    last = snapshot.record.last_exit if snapshot.record and back <= 1 else None
     return failure_finding(Reason(code=last.kind if last and last.kind else "unknown", text=text), last)
-
-
-def _last_exit(snapshot: Snapshot) -> LastExit | None:
-    return snapshot.record.last_exit if snapshot.record else None
 
 
 def _recorded(snapshot: Snapshot, read: int, ended: Finding, back: int) -> Report:

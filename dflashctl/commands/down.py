@@ -14,7 +14,7 @@ from dflashctl.core.instance import ENDED, Phase
 from dflashctl.core.progress import Progress
 from dflashctl.core.report import Outcome, Report, failure
 from dflashctl.supervise.stop import ask_to_stop, force_stop, member_pids, owner_of, port_owner
-from dflashctl.supervise.sweep import sweep_previous, unproven
+from dflashctl.supervise.sweep import sweep_previous
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -118,11 +118,10 @@ class _Asked:
 def _clear(env: Env, name: str) -> tuple[int, tuple[Finding, ...]]:
     """Under the lock: end what an unclean end left, and write down that it is over; how many were left."""
     with env.instances.own(name, brief=True) as owned:
-        doubtful = tuple(stat.pid for stat in unproven(owned.previous))
         swept = sweep_previous(owned)
         if owned.previous is not None and owned.previous.phase not in ENDED:
             owned.record(_over(owned.previous))
-    return swept, (_left_alone(doubtful),) if doubtful else ()
+    return swept.ended, (_left_alone(swept.doubtful),) if swept.doubtful else ()
 
 
 def _left_alone(pids: tuple[int, ...]) -> Finding:

@@ -1,7 +1,12 @@
-"""The files that a command reads and writes: no output may destroy an input or another output."""
+"""The files that a command reads and writes: no output may destroy an input or another output, and each can be written.
+
+All of it is asked before a long command begins.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import os
 from typing import TYPE_CHECKING
 
 from dflashctl.core.errors import UsageProblem
@@ -37,3 +42,31 @@ def _identity(path: Path) -> object:
     except OSError:
         return str(resolved)
     return status.st_dev, status.st_ino
+
+
+def require_outputs(files: Iterable[tuple[str, Path | None]]) -> None:
+    """UsageProblem for the first (option, path) that cannot become a whole file; nothing is left behind or changed."""
+    for option, path in files:
+        if path is not None:
+            _require_file(option, path)
+
+
+def _require_file(option: str, path: Path) -> None:
+    """Files are replaced as a whole, so what counts is the folder: a file beside it is made and removed again."""
+    try:
+        if os.path.exists(path) and not os.path.isfile(path):
+            raise UsageProblem(f"{option} {str(path)!r} is there already and no regular file")
+        folder = next(parent for parent in path.parents if os.path.exists(parent))
+        if not os.path.isdir(folder):
+            raise NotADirectoryError(f"{str(folder)!r} is no folder")
+        part = folder / f".{path.name}.{os.getpid()}.part"
+        try:
+            part.touch(exist_ok=False)
+        finally:
+            with contextlib.suppress(OSError):
+                part.unlink()
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise UsageProblem(
+            f"{option} {str(path)!r} cannot be written: {why}", hint="name a file in a folder of yours"
+        ) from error

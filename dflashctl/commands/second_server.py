@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager, suppress
-from copy import copy
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dflashctl.core.options import PlanRequest
-    from dflashctl.core.progress import Progress
     from dflashctl.env import Env
 
 NO_SPECULATION = "speculative.algorithm=NONE"
@@ -72,10 +70,6 @@ def own_server(env: Env, request: PlanRequest) -> Iterator[LiveServer]:
         if isinstance(stop, StoppedEarly):
             raise Interrupted(f"interrupted while {name!r} was started") from stop
         raise
-    if report.exit_code is ExitCode.INTERRUPTED:
-        if ours:
-            _stop(env, name)
-        raise Interrupted(f"interrupted while {name!r} was started")
     try:
         _require_up(report, name)
         yield live_server(env, name, None)
@@ -96,6 +90,8 @@ def _up(env: Env, request: PlanRequest) -> Report:
             if race == _RACES or not _lost_race(env, request, placed):
                 raise
             continue
+        if report.exit_code is ExitCode.INTERRUPTED:
+            raise Interrupted(f"interrupted while {request.name or request.profile!r} was started")
         if race == _RACES or report.outcome is not Outcome.FAILED or not _lost_race(env, request, placed):
             break
     return report
@@ -111,18 +107,12 @@ def _lost_race(env: Env, asked: PlanRequest, placed: PlanRequest) -> bool:
 
 
 def _stop(env: Env, name: str) -> None:
-    """Whatever happens meanwhile: another signal, or a terminal that is gone and takes no word of progress."""
+    """Whatever signal comes meanwhile."""
     from dflashctl.commands.down import down
     from dflashctl.supervise import undisturbed
 
-    def notify(event: Progress) -> None:
-        with suppress(OSError):
-            env.notify(event)
-
-    unheard = copy(env)
-    unheard.notify = notify
     with undisturbed():
-        down(unheard, name)
+        down(env, name)
 
 
 def _require_up(report: Report, name: str) -> None:

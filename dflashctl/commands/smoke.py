@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from dflashctl.commands.bench_save import write_text
 from dflashctl.commands.live_server import api_key, live_server
-from dflashctl.commands.outputs import require_outputs
+from dflashctl.commands.output_files import require_outputs
 from dflashctl.commands.second_server import without_speculation
 from dflashctl.core.errors import ExitCode, UsageProblem
 from dflashctl.core.findings import Finding, Severity

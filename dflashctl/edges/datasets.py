@@ -79,7 +79,7 @@ def _read(path: Path, source: DataSource) -> tuple[Record, ...]:
         if source.path.endswith(".jsonl"):
             return tuple(json_loads(line) for line in text.split("\n") if line.strip())
         return tuple(json_loads(text))
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise Permanent(
             f"{source.label} is not JSON: {error}", hint=f"remove {path} and try again"
         ) from error

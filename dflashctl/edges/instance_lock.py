@@ -54,20 +54,13 @@ def sign(lock: int, shown: str, *, brief: bool = False) -> None:
         raise private_files.unusable(os.path.join(shown, LOCK), error) from error
 
 
-def owner_pid(folder: int) -> int | None:
-    """Who has signed it."""
+def signature(folder: int) -> tuple[int | None, bool]:
+    """Who has signed it, None where nobody can be read; and whether that owner gives it up soon."""
     try:
-        return int(private_files.read_private(folder, LOCK, 64).split()[0])
+        text = private_files.read_private(folder, LOCK, 64).decode("utf-8", "replace")
+        return int(text.split()[0]), text.endswith(f"{_BRIEF}\n")
     except (OSError, ValueError, IndexError):
-        return None
-
-
-def is_brief(folder: int) -> bool:
-    """Whether its owner gives it up soon."""
-    try:
-        return private_files.read_private(folder, LOCK, 64).decode("utf-8", "replace").endswith(f"{_BRIEF}\n")
-    except (OSError, ValueError):
-        return False
+        return None, False
 
 
 def is_locked(folder: int) -> bool:

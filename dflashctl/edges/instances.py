@@ -13,7 +13,7 @@ from dflashctl.core.errors import Busy, StateError
 from dflashctl.core.instance import InstanceRecord, JournalEvent, Phase, Snapshot, check_name, is_name
 from dflashctl.core.json_text import json_loads
 from dflashctl.edges import log_tail, private_files
-from dflashctl.edges.instance_lock import holder, is_brief, is_locked, owner_pid, sign, take_lock
+from dflashctl.edges.instance_lock import holder, is_locked, sign, signature, take_lock
 from dflashctl.edges.owned_instance import EVENTS, LOG, RECORD, FileOwnedInstance
 from dflashctl.edges.places import state_folder
 from dflashctl.edges.processes import is_alive, is_here, session_members
@@ -64,9 +64,8 @@ class FileInstances:
         try:
             record, problem = _read_record(folder)
             supervised = is_locked(folder)
-            owner = owner_pid(folder) if supervised else None
+            owner, brief = signature(folder) if supervised else (None, False)
             found = holder(folder, owner) if owner is not None else None
-            brief = supervised and is_brief(folder)
         finally:
             os.close(folder)
         if record is not None and supervised and not _is_by_owner(record, owner):
@@ -174,7 +173,7 @@ class FileInstances:
 
 def _busy(folder: int, name: str) -> Busy:
     record, _ = _read_record(folder)
-    pid = owner_pid(folder)
+    pid, _ = signature(folder)
     who = f"pid {pid}" if pid else "another dflashctl"
     doing = f", phase {record.phase.value}" if record else ""
     return Busy(f"instance {name!r} is owned by {who}{doing}", hint=f"dflashctl status {name}")

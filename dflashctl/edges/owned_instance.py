@@ -14,7 +14,7 @@ from dflashctl.core.errors import StateError
 from dflashctl.core.instance import ENDED, Identity, InstanceRecord, Phase
 from dflashctl.core.report import to_json
 from dflashctl.edges import private_files
-from dflashctl.edges.instance_lock import LOCK
+from dflashctl.edges.instance_lock import LOCK, sign
 from dflashctl.edges.places import fresh_runtime_folder, remove_folder, sweep_runtime_folder
 from dflashctl.edges.processes import identify
 
@@ -158,7 +158,7 @@ class FileOwnedInstance:
             os.close(private_files.private_subfolder(folder, "logs", str(self.folder / "logs")))
             lock = private_files.open_private(folder, temporary, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.write(lock, f"{os.getpid()}\n".encode())
+            sign(lock, str(self.folder))
             os.link(temporary, LOCK, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
         except (OSError, StateError):
             _unlink(folder, temporary)

@@ -18,7 +18,7 @@ from dflashctl.edges import sockets
 from dflashctl.ports.server import StartRefused, is_passing
 from dflashctl.supervise.life import Life, prepare
 from dflashctl.supervise.log_reader import LogReader
-from dflashctl.supervise.signals import is_stop
+from dflashctl.supervise.signals import OneStop, is_stop
 from dflashctl.supervise.stacks import dump_stacks
 from dflashctl.supervise.watch import port_taken
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from dflashctl.supervise.tools import Tools
 
 _CLEANING_S = 0.02
-_ONE_STOP_S = 0.25
 
 
 class Loop:
@@ -44,7 +43,7 @@ class Loop:
         self._reader = LogReader(tools.engine.read_log_line)
         self._looked_at = self._clock.monotonic()
         self._tree_at = self._held_at = self._looked_at
-        self._stop_at = float("-inf")
+        self._one_stop = OneStop()
         self._do: dict[Action, Callable[[], None]] = {
             Action.SPAWN: self._spawn,
             Action.TERMINATE: self._terminate,
@@ -125,7 +124,7 @@ class Loop:
             if is_stop(number):
                 if number == signal.SIGHUP:
                     self._tools.screen.switch_off()
-                if not self._is_another_stop():
+                if not self._one_stop.is_another(self._clock.monotonic()):
                     continue
                 reason = Reason(code="stop", text=f"stop asked for by {name}")
                 found.append(ev.StopRequested(reason=reason, interrupt=number == signal.SIGINT))
@@ -134,14 +133,6 @@ class Loop:
                     f"{name} is ignored: a suspended supervisor could not watch the server; Ctrl-C stops it"
                 )
         return found
-
-    def _is_another_stop(self) -> bool:
-        """One act of stopping often sends two signals, as `timeout` does: to the process and to its group."""
-        now = self._clock.monotonic()
-        if now - self._stop_at < _ONE_STOP_S:
-            return False
-        self._stop_at = now
-        return True
 
     def _life_events(self, life: Life) -> list[Event]:
         found: list[Event] = self._reader.events(self._tools.pump.take())

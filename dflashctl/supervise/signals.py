@@ -95,31 +95,32 @@ class Stopped(KeyboardInterrupt):
         self.number = number
 
 
-class _OneStop:
-    """Which signals are another stop: what comes within 0.25 s of one belongs to it, for all of one command."""
+class OneStop:
+    """Which signals are another stop: what comes within 0.25 s of one belongs to it."""
 
-    last_s = float("-inf")
-    _depth = 0
+    def __init__(self) -> None:
+        self._last_s = float("-inf")
+        self._depth = 0
+
+    def is_another(self, now_s: float) -> bool:
+        if now_s - self._last_s < _ONE_STOP_S:
+            return False
+        self._last_s = now_s
+        return True
 
     @contextmanager
-    def within(self) -> Iterator[None]:
+    def of_one_command(self) -> Iterator[None]:
+        """Nested, so that a signal that ends an inner part is no other one for the outer."""
         if not self._depth:
-            self.last_s = float("-inf")
+            self._last_s = float("-inf")
         self._depth += 1
         try:
             yield
         finally:
             self._depth -= 1
 
-    def is_another(self) -> bool:
-        now_s = time.monotonic()
-        if now_s - self.last_s <= _ONE_STOP_S:
-            return False
-        self.last_s = now_s
-        return True
 
-
-_one_stop = _OneStop()
+_one_stop = OneStop()
 
 
 @contextmanager
@@ -130,7 +131,7 @@ def stop_raises() -> Iterator[None]:
     container could not be stopped while it fetches.
     """
     try:
-        with _stops_handled():
+        with stops_interrupt():
             yield
     except Stopped as stop:
         kind = Interrupted if stop.number == signal.SIGINT else StoppedEarly
@@ -139,21 +140,17 @@ def stop_raises() -> Iterator[None]:
 
 @contextmanager
 def stops_interrupt() -> Iterator[None]:
-    """While a command measures, TERM and HUP end it as Ctrl-C does, so that its servers are stopped and results kept."""
-    with _stops_handled():
-        yield
+    """TERM and HUP end a command as Ctrl-C does, so that its servers are stopped and results kept.
 
-
-@contextmanager
-def _stops_handled() -> Iterator[None]:
-    """Each stop raises Stopped once; a signal that is ignored, such as HUP under nohup, stays so."""
+    Each stop raises Stopped once; a signal that is ignored, such as HUP under nohup, stays so.
+    """
 
     def _raise(number: int, _frame: FrameType | None) -> None:
-        if _one_stop.is_another():
+        if _one_stop.is_another(time.monotonic()):
             raise Stopped(number)
 
     meant = [n for n in _STOPS if signal.getsignal(n) is not signal.SIG_IGN]
-    with _one_stop.within(), _handled(meant, _raise):
+    with _one_stop.of_one_command(), _handled(meant, _raise):
         yield
 
 

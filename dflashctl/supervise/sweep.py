@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dflashctl.core.errors import StateError
@@ -10,28 +11,31 @@ from dflashctl.supervise.docker_runtime import remove_container
 
 if TYPE_CHECKING:
     from dflashctl.core.instance import InstanceRecord
-    from dflashctl.edges.guard import Stat
     from dflashctl.ports.instances import OwnedInstance
 
 
-def sweep_previous(owned: OwnedInstance) -> int:
-    """End the processes that the previous life left; how many. StateError when some survive."""
+@dataclass(frozen=True, kw_only=True)
+class Swept:
+    """How many processes were `ended`, and the pids of the `doubtful`: alive, as only a session's number speaks for them."""
+
+    ended: int
+    doubtful: tuple[int, ...] = ()
+
+
+def sweep_previous(owned: OwnedInstance) -> Swept:
+    """End the processes that the previous life left. StateError when some survive."""
     if owned.unclean and owned.previous is not None:
         pid = owned.previous.supervisor.pid if owned.previous.supervisor else None
         text = f"unclean end: supervisor {pid} went without a goodbye in phase {owned.previous.phase.value}"
         owned.event("unclean_end", text)
-    swept = sweep(owned.previous)
-    if swept:
-        owned.event("swept", f"{swept} processes of the previous life were ended")
-    for stat in unproven(owned.previous):
+    ended = sweep(owned.previous)
+    if ended:
+        owned.event("swept", f"{ended} processes of the previous life were ended")
+    doubtful = processes.unproven_members(owned.previous.sessions) if owned.previous is not None else ()
+    for stat in doubtful:
         owned.event("left_alone", f"pid {stat.pid} ({stat.comm}) bears an old session number of the server")
     owned.forget_leftovers()
-    return swept
-
-
-def unproven(record: InstanceRecord | None) -> tuple[Stat, ...]:
-    """Processes that could be the previous server's by their session's number alone: left alive."""
-    return processes.unproven_members(record.sessions) if record is not None else ()
+    return Swept(ended=ended, doubtful=tuple(stat.pid for stat in doubtful))
 
 
 def sweep(record: InstanceRecord | None) -> int:

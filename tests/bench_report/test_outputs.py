@@ -7,7 +7,7 @@ import os
 import pytest
 
 from dflashctl.commands.bench import bench
-from dflashctl.commands.outputs import require_outputs
+from dflashctl.commands.output_files import require_outputs
 from dflashctl.commands.smoke import smoke
 from dflashctl.core.bench_options import BenchOptions
 from dflashctl.core.errors import UsageProblem
