@@ -9,17 +9,16 @@ from dflashctl.commands.as_planned import start_differences
 from dflashctl.commands.drift import remember
 from dflashctl.commands.planned import planned_to_start
 from dflashctl.commands.prepared import prepared
-from dflashctl.commands.up_proofs import Proving, prove_plan
+from dflashctl.commands.up_background import up_in_background
+from dflashctl.commands.up_endings import any_failed, failed, refused, up_result
+from dflashctl.commands.up_proofs import Proving
 from dflashctl.core.errors import Busy, DflashError, ExitCode
 from dflashctl.core.instance import Phase, Reason
-from dflashctl.core.report import ErrorInfo, Outcome, Report
-from dflashctl.core.smoke import ProofStatus
-from dflashctl.core.up_result import UpResult
-from dflashctl.supervise import run, start_detached, stop_raises
+from dflashctl.core.report import Outcome, Report
+from dflashctl.supervise import run, stop_raises
 
 if TYPE_CHECKING:
     from dflashctl.commands.planned import Planned
-    from dflashctl.core.instance import InstanceRecord
     from dflashctl.core.options import PlanRequest
     from dflashctl.core.plan import Plan
     from dflashctl.core.smoke import Proof
@@ -41,23 +40,6 @@ def up(env: Env, request: PlanRequest, *, detach: bool = False, show_log: bool =
     return running if running is not None else _started(env, request, made, detach=detach, show_log=show_log)
 
 
-def refused(command: str, plan: Plan) -> Report:
-    """Exit 78: nothing was started; each refusal is an error with its fix."""
-    errors = tuple(
-        ErrorInfo(message=f.summary, hint=f.fix, detail=f.detail, exit_code=int(ExitCode.PERMANENT))
-        for f in plan.refusals
-    )
-    others = tuple(f for f in plan.findings if f not in plan.refusals)
-    return Report(
-        command=command,
-        data=plan,
-        outcome=Outcome.FAILED,
-        exit_code=ExitCode.PERMANENT,
-        findings=others,
-        errors=errors,
-    )
-
-
 def _running(env: Env, plan: Plan) -> Report | None:
     """The report when the same plan is up already; Busy when another one is, or when it is not ready yet."""
     snapshot = env.instances.read(plan.name)
@@ -75,7 +57,7 @@ def _running(env: Env, plan: Plan) -> Report | None:
         )
     return Report(
         command="up",
-        data=_result(record, plan, already_up=True),
+        data=up_result(record, plan, already_up=True),
         findings=start_differences(plan, record),
         next_steps=("dflashctl status",),
     )
@@ -88,7 +70,7 @@ def _started(env: Env, request: PlanRequest, made: Planned, *, detach: bool, sho
             return refused("up", made.plan)
         remember(env, request, made, owned)
         if detach:
-            return _detached(env, made.plan, start_detached(made.plan, env, owned=owned))
+            return up_in_background(env, made.plan, owned)
         proving = Proving(env, made.plan)
         with proving:
             ended = run(
@@ -121,102 +103,15 @@ def _end(owned: OwnedInstance, phase: Phase, text: str) -> None:
     owned.record(replace(owned.current, reason=Reason(code="not_started", text=text)))
 
 
-def _detached(env: Env, plan: Plan, started: SuperviseResult) -> Report:
-    if started.exit_code is not ExitCode.OK:
-        return _failed(plan, started, ())
-    if started.interrupted or started.record.phase is Phase.STOPPED:
-        return _not_waited_for(plan, started)
-    if not started.record.ready:
-        steps = ("dflashctl status --watch", f"dflashctl down {plan.name}")
-        return Report(
-            command="up",
-            data=_result(started.record, plan),
-            outcome=Outcome.PARTIAL,
-            findings=plan.findings,
-            next_steps=steps,
-        )
-    try:
-        proofs = prove_plan(env, plan)
-    except KeyboardInterrupt:
-        return _not_waited_for(plan, started)
-    bad = _any_failed(proofs)
-    return Report(
-        command="up",
-        data=_result(started.record, plan, proofs=proofs),
-        outcome=Outcome.PARTIAL if bad else Outcome.OK,
-        exit_code=ExitCode.CHECK_FAILED if bad else ExitCode.OK,
-        findings=(*plan.findings, *start_differences(plan, started.record)),
-        next_steps=(
-            f"dflashctl status {plan.name}",
-            f"dflashctl bench {plan.name}",
-            f"dflashctl down {plan.name}",
-        ),
-    )
-
-
-def _not_waited_for(plan: Plan, started: SuperviseResult) -> Report:
-    """Exit 130: the user went away before it was known to be ready, or somebody stopped it meanwhile."""
-    told = f"{plan.name!r} goes on in the background ({started.record.phase.value})"
-    steps: tuple[str, ...] = ("dflashctl status --watch", f"dflashctl down {plan.name}")
-    if not started.left_running:
-        told, steps = f"{plan.name!r} was stopped before it was ready", (f"dflashctl up {plan.profile}",)
-    error = ErrorInfo(message=f"interrupted: {told}", hint=steps[-1], exit_code=int(ExitCode.INTERRUPTED))
-    return Report(
-        command="up",
-        data=_result(started.record, plan),
-        outcome=Outcome.PARTIAL if started.left_running else Outcome.FAILED,
-        exit_code=ExitCode.INTERRUPTED,
-        findings=plan.findings,
-        errors=(error,),
-        next_steps=steps,
-    )
-
-
 def _ended(plan: Plan, ended: SuperviseResult, proofs: tuple[Proof, ...]) -> Report:
     if ended.exit_code is not ExitCode.OK or ended.exit_status != 0:
-        return _failed(plan, ended, proofs)
-    bad = _any_failed(proofs)
+        return failed(plan, ended, proofs)
+    bad = any_failed(proofs)
     return Report(
         command="up",
-        data=_result(ended.record, plan, proofs=proofs),
+        data=up_result(ended.record, plan, proofs=proofs),
         outcome=Outcome.PARTIAL if bad else Outcome.OK,
         exit_code=ExitCode.CHECK_FAILED if bad else ExitCode.OK,
         findings=start_differences(plan, ended.record),
         mute=ended.screen_stuck,
-    )
-
-
-def _failed(plan: Plan, ended: SuperviseResult, proofs: tuple[Proof, ...]) -> Report:
-    """The first cause as an error with its evidence; the exit status is the supervisor's verdict."""
-    errors = tuple(
-        ErrorInfo(message=f.summary, hint=f.fix, detail=f.detail, exit_code=ended.exit_status)
-        for f in ended.findings
-    )
-    return Report(
-        command="up",
-        data=_result(ended.record, plan, proofs=proofs),
-        outcome=Outcome.FAILED,
-        exit_code=ended.exit_status,
-        errors=errors,
-        next_steps=(f"dflashctl diagnose {plan.name}", f"dflashctl logs {plan.name}"),
-        mute=ended.screen_stuck,
-    )
-
-
-def _any_failed(proofs: tuple[Proof, ...]) -> bool:
-    return any(proof.status is ProofStatus.FAIL for proof in proofs)
-
-
-def _result(
-    record: InstanceRecord, plan: Plan, *, already_up: bool = False, proofs: tuple[Proof, ...] = ()
-) -> UpResult:
-    return UpResult(
-        name=plan.name,
-        url=record.served.url if record.served else f"http://{plan.host}:{plan.port}",
-        phase=record.phase.value,
-        ready=record.ready,
-        already_up=already_up,
-        plan=plan,
-        proofs=proofs,
-        accept_length=record.probe.accept_length,
     )

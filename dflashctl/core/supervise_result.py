@@ -16,8 +16,7 @@ class SuperviseResult:
     """`record` as it was last written. `exit_status` is what the process should end with.
 
     It equals `exit_code` except as PID 1, where a crashed server's own status is handed on (128 + n for a signal).
-    `findings` explain a failure. `left_running` says that the server goes on under a detached supervisor,
-    `interrupted` that the user did not wait until it was ready.
+    `findings` explain a failure. `left_running` says that the server goes on under a detached supervisor.
     `screen_stuck` says that nobody reads our output any more: end by os._exit, as writing would wait for ever.
     """
 
@@ -27,5 +26,4 @@ class SuperviseResult:
     log: str
     findings: tuple[Finding, ...] = ()
     left_running: bool = False
-    interrupted: bool = False
     screen_stuck: bool = False

@@ -8,6 +8,7 @@ import os
 import time
 from typing import TYPE_CHECKING
 
+from dflashctl.core.errors import StateError
 from dflashctl.edges import private_files
 from dflashctl.edges.processes import identify
 
@@ -39,18 +40,22 @@ def take_lock(folder: int, shown: str, *, brief: bool) -> int:
             os.close(lock)
             raise private_files.unusable(os.path.join(shown, LOCK), error) from error
         else:
-            sign(lock, shown, brief=brief)
-            return lock
+            break
+    try:
+        sign(lock, shown, brief=brief)
+    except StateError:
+        os.close(lock)
+        raise
+    return lock
 
 
 def sign(lock: int, shown: str, *, brief: bool = False) -> None:
-    """Write our pid into the lock, so that a second comer can name us before there is a record."""
+    """Write our pid into the lock, so that a second comer can name us before there is a record; StateError when it cannot."""
     try:
         signature = f"{os.getpid()}{_BRIEF if brief else ''}\n".encode()
         os.pwrite(lock, signature, 0)
         os.ftruncate(lock, len(signature))
     except OSError as error:
-        os.close(lock)
         raise private_files.unusable(os.path.join(shown, LOCK), error) from error
 
 

@@ -150,19 +150,20 @@ class FileOwnedInstance:
     def _restore(self) -> bool:
         """Folder and lock were removed: make them again; False when somebody else was quicker or it cannot be done."""
         temporary = f".{LOCK}.{os.getpid()}.tmp"
+        opened: list[int] = []
         try:
-            folder = private_files.private_folder(str(self.folder))
-        except (OSError, StateError):
-            return False
-        try:
+            opened.append(folder := private_files.private_folder(str(self.folder)))
             os.close(private_files.private_subfolder(folder, "logs", str(self.folder / "logs")))
             lock = private_files.open_private(folder, temporary, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
+            opened.append(lock)
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             sign(lock, str(self.folder))
             os.link(temporary, LOCK, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
         except (OSError, StateError):
-            _unlink(folder, temporary)
-            os.close(folder)
+            if opened:
+                _unlink(opened[0], temporary)
+            for descriptor in opened:
+                os.close(descriptor)
             return False
         _unlink(folder, temporary)
         os.close(self._lock)

@@ -5,13 +5,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dflashctl.supervise.detached import start_detached
+    from dflashctl.supervise.detached import result_of, start_detached
+    from dflashctl.supervise.detached_start import DetachedStart
     from dflashctl.supervise.foreground import run
     from dflashctl.supervise.signals import StoppedEarly, stop_raises, stops_interrupt, undisturbed
 
-__all__ = ["StoppedEarly", "run", "start_detached", "stop_raises", "stops_interrupt", "undisturbed"]
+__all__ = [
+    "DetachedStart",
+    "StoppedEarly",
+    "result_of",
+    "run",
+    "start_detached",
+    "stop_raises",
+    "stops_interrupt",
+    "undisturbed",
+]
 
 _PLACES = {
+    "DetachedStart": "detached_start",
+    "result_of": "detached",
     "run": "foreground",
     "start_detached": "detached",
     "StoppedEarly": "signals",

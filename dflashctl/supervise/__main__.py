@@ -12,7 +12,7 @@ from dflashctl.core.errors import DflashError
 from dflashctl.core.instance import ENDED, LastExit, Phase, Reason
 from dflashctl.core.plan_file import load_plan
 from dflashctl.env import Env
-from dflashctl.supervise.detached import LOCK_VARIABLE
+from dflashctl.supervise.detached_start import LOCK_VARIABLE
 from dflashctl.supervise.foreground import run
 
 if TYPE_CHECKING:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
+import threading
 import time
 from collections import deque
 from contextlib import contextmanager, suppress
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    _Handler = Callable[[int, FrameType | None], object] | int | signal.Handlers | None
+
+_ENDS_US = (signal.SIG_DFL, signal.default_int_handler)
 _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _ONE_STOP_S = 0.25  # `timeout` signals the process, then its group: one stop, two signals
 _SUSPENDS = (signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)
@@ -37,8 +42,8 @@ class Signals:
     def __init__(self, *, detached: bool) -> None:
         self._detached = detached
         self._pending: deque[int] = deque()
-        self._old: dict[int, object] = {}
-        self._closed = False
+        self._old: dict[int, _Handler] = {}
+        self._closed = self._stopped = False
         self.descriptor, self._writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 
     def __enter__(self) -> Self:
@@ -52,8 +57,11 @@ class Signals:
     def __exit__(self, *exc: object) -> None:
         self._closed = True
         signal.set_wakeup_fd(-1)
-        for number, old in self._old.items():
-            signal.signal(number, old)  # type: ignore[arg-type]
+        if self._stopped:
+            _one_stop.is_another(
+                time.monotonic()
+            )  # what still comes is of the stop that has just been carried out
+        _put_back(self._old)
         os.close(self.descriptor)
         os.close(self._writer)
 
@@ -74,6 +82,7 @@ class Signals:
         return taken
 
     def _note(self, number: int, _frame: FrameType | None) -> None:
+        self._stopped = self._stopped or is_stop(number)
         if number != signal.SIGCHLD:
             self._pending.append(number)
 
@@ -107,6 +116,9 @@ class OneStop:
             return False
         self._last_s = now_s
         return True
+
+    def is_recent(self, now_s: float) -> bool:
+        return now_s - self._last_s < _ONE_STOP_S
 
     @contextmanager
     def of_one_command(self) -> Iterator[None]:
@@ -162,12 +174,50 @@ def undisturbed() -> Iterator[None]:
 
 
 @contextmanager
+def stops_wait() -> Iterator[None]:
+    """A stop that comes within is raised at its end: what is begun within is known by then."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread is ever interrupted
+        return
+    came: list[int] = []
+    meant = [n for n in _STOPS if signal.getsignal(n) is not signal.SIG_IGN]
+    with _handled(meant, lambda number, _frame: came.append(number)):
+        yield
+    for number in came[:1]:
+        signal.raise_signal(number)
+
+
+@contextmanager
 def _handled(
     numbers: Iterable[signal.Signals], handler: Callable[[int, FrameType | None], None]
 ) -> Iterator[None]:
-    old = {number: signal.signal(number, handler) for number in numbers}
+    old = {int(number): signal.signal(number, handler) for number in numbers}
     try:
         yield
     finally:
-        for number, before in old.items():
+        _put_back(old)
+
+
+def _put_back(old: dict[int, _Handler]) -> None:
+    """The handlers from before; but right after a stop its other signal must not end us while we still say how it went."""
+    just_stopped = _one_stop.is_recent(time.monotonic())
+    for number, before in old.items():
+        ends_us = before in _ENDS_US and number in _STOPS
+        signal.signal(number, _unless_of_the_last_stop(before) if just_stopped and ends_us else before)
+    if just_stopped:
+        atexit.register(_deaf)
+
+
+def _unless_of_the_last_stop(before: _Handler) -> _Handler:
+    def _handle(number: int, _frame: FrameType | None) -> None:
+        if _one_stop.is_another(time.monotonic()):
             signal.signal(number, before)
+            signal.raise_signal(number)
+
+    return _handle
+
+
+def _deaf() -> None:
+    """The report is out and the exit code stands; the interpreter's end would bring the default handlers back."""
+    for number in _STOPS:
+        signal.signal(number, signal.SIG_IGN)

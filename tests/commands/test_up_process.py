@@ -219,7 +219,37 @@ def test_a_detached_start_that_is_stopped_by_another_is_not_called_up(program, p
     assert program.run("down", "tiny-cpu").returncode == 0
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130, out + err
-    assert "was stopped before it was ready" in json.loads(out)["errors"][0]["message"]
+    assert "was stopped before the start was done" in json.loads(out)["errors"][0]["message"]
+    gone(port)
+
+
+def report_then(process, number):
+    """What it says, and `number` again and again from then on until it is gone."""
+    said = process.stdout.readline()
+    while process.poll() is None:
+        process.send_signal(number)
+    process.communicate()
+    return said
+
+
+@pytest.mark.parametrize("number", [INTERRUPT, TERMINATE, signal.SIGHUP])
+def test_the_other_signal_of_a_stop_that_comes_after_the_report_changes_nothing(program, port, number):
+    """A sender may be held up between the two that it sends; once the report is out, the exit code stands."""
+    process = program.start("up", "tiny-cpu", "--port", port, "-d", "--json")
+    wait_for(lambda: has_server(program), "the start")
+    process.send_signal(number)
+    said = report_then(process, number)
+    assert (process.returncode, json.loads(said)["exit_code"]) == (130, 130)
+    assert program.run("down", "tiny-cpu").returncode == 0
+
+
+@pytest.mark.parametrize("number", [INTERRUPT, TERMINATE])
+def test_a_signal_after_an_orderly_stop_changes_nothing(program, port, number):
+    process = program.start("up", "tiny-cpu", "--port", port, "--json")
+    wait_for(lambda: is_ready(program), "ready")
+    process.send_signal(number)
+    said = report_then(process, number)
+    assert process.returncode == json.loads(said)["exit_code"]
     gone(port)
 
 

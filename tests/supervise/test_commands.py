@@ -286,26 +286,6 @@ def test_a_linked_supervisor_log_is_refused(harness, tmp_path):
     assert not (tmp_path / "elsewhere").exists()
 
 
-def test_interrupting_the_wait_leaves_the_start_going(harness):
-    program = (
-        "import sys\nfrom pathlib import Path\nfrom dflashctl.env import Env\nfrom dflashctl.core.plan_file import load_plan\n"
-        "from dflashctl.supervise import start_detached\n"
-        "r = start_detached(load_plan(Path(sys.argv[1]).read_text()), Env())\n"
-        "print(r.left_running, r.record.phase.value, flush=True)\n"
-    )
-    file = harness.folder / "detached.json"
-    file.write_text(dump_plan(harness.plan("--slow-lines", "100")))
-    waiting = subprocess.Popen(
-        [sys.executable, "-c", program, str(file)], env=harness.environ, stdout=subprocess.PIPE, text=True
-    )
-    wait_for(lambda: harness.phase() == "loading", "loading")
-    waiting.send_signal(signal.SIGINT)
-    said, _ = waiting.communicate(timeout=10)
-    assert said.split() == ["True", "loading"]
-    harness.reach("ready")
-    assert down(harness.env).exit_code == 0
-
-
 def test_drift_compares_whole_plans(harness):
     plan = harness.plan()
     assert plan.fingerprint != replace(harness.plan("--busy")).fingerprint
