@@ -10,8 +10,8 @@ from dflashctl.commands.drift import remember
 from dflashctl.commands.planned import planned_to_start
 from dflashctl.commands.prepared import prepared
 from dflashctl.commands.up_background import up_in_background
-from dflashctl.commands.up_endings import any_failed, failed, refused, up_result
-from dflashctl.commands.up_proofs import Proving
+from dflashctl.commands.up_endings import failed, refused, up_result
+from dflashctl.commands.up_proofs import Proving, any_failed
 from dflashctl.core.errors import Busy, DflashError, ExitCode
 from dflashctl.core.instance import Phase, Reason
 from dflashctl.core.report import Outcome, Report

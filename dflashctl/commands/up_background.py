@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dflashctl.commands.as_planned import start_differences
-from dflashctl.commands.up_endings import any_failed, failed, up_result
-from dflashctl.commands.up_proofs import prove_plan
+from dflashctl.commands.up_endings import failed, up_result
+from dflashctl.commands.up_proofs import any_failed, prove_plan
 from dflashctl.core.errors import ExitCode
 from dflashctl.core.instance import ENDED, Phase
 from dflashctl.core.report import ErrorInfo, Outcome, Report

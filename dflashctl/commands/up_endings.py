@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from dflashctl.core.errors import ExitCode
 from dflashctl.core.report import ErrorInfo, Outcome, Report
-from dflashctl.core.smoke import ProofStatus
 from dflashctl.core.up_result import UpResult
 
 if TYPE_CHECKING:
@@ -48,10 +47,6 @@ def failed(plan: Plan, ended: SuperviseResult, proofs: tuple[Proof, ...]) -> Rep
         next_steps=(f"dflashctl diagnose {plan.name}", f"dflashctl logs {plan.name}"),
         mute=ended.screen_stuck,
     )
-
-
-def any_failed(proofs: tuple[Proof, ...]) -> bool:
-    return any(proof.status is ProofStatus.FAIL for proof in proofs)
 
 
 def up_result(
