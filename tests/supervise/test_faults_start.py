@@ -19,7 +19,8 @@ def test_fault_04_a_transient_death_while_loading_is_retried(harness):
     record = harness.reach("ready")
     assert record.restarts_used == 1
     assert record.last_exit.kind == "nccl_failed"
-    assert harness.phases() == ["starting", "loading", "backoff", "starting", "loading", "ready"]
+    phases = ["starting", "loading", "backoff", "starting", "loading", "ready"]
+    wait_for(lambda: harness.phases() == phases, "the journal")  # written just after the record
     harness.stop()
     assert harness.ended() == 0
 
