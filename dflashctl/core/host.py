@@ -107,7 +107,8 @@ class Software:
     """The engine's interpreter and what is installed there; versions are None when the package is absent.
 
     `cuda_build` is the CUDA that torch was built for ("13.0"). `ptxas` are the assemblers that kernels can be
-    compiled with, as (where, version).
+    compiled with, as (where, version); `ptxas_blackwell` those that Triton takes instead from compute capability 10.0
+    on, empty for a Triton that does not tell the two apart.
     """
 
     python: str | None = None
@@ -122,5 +123,6 @@ class Software:
     flashinfer_jit_cache: str | None = None
     nvcc: str | None = None
     ptxas: tuple[tuple[str, str], ...] = ()
+    ptxas_blackwell: tuple[tuple[str, str], ...] = ()
     needs: tuple[tuple[str, str], ...] = ()
     problem: str | None = None

@@ -284,25 +284,66 @@ def test_software_of_an_interpreter(tmp_path):
         "torch/__init__.py": "raise SystemExit('never imported')",
         "torch/version.py": "cuda: str = '13.0'\n",
     }
-    ptxas = (
-        tree(
-            tmp_path / "bin", {"ptxas": "#!/bin/sh\necho 'Cuda compilation tools, release 12.9, V12.9.86'\n"}
-        )
-        / "ptxas"
-    )
-    ptxas.chmod(0o755)
     environ = {
         **os.environ,
         "PYTHONPATH": str(site(tmp_path / "site", packages, files)),
-        "TRITON_PTXAS_PATH": str(ptxas),
         "CUDA_HOME": str(tmp_path / "none"),
     }
     software = read_software(sys.executable, environ)
     assert (software.sglang, software.torch, software.cuda_build) == ("0.5.23", "2.14.1+cu130", "13.0")
     assert software.flashinfer_cubin is None
     assert software.needs == (("torch", "==2.14.1"), ("flashinfer-python", "==0.7.2"))
-    assert software.ptxas == ((str(ptxas), "12.9"),)
     assert (software.nvcc, software.problem) == (None, None)
+
+
+def assembler(path, release):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\necho 'Cuda compilation tools, release {release}, V{release}.1'\n")
+    path.chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("own", "named", "plain", "blackwell"),
+    [
+        ({"ptxas": "12.8"}, {}, "12.8", None),
+        ({"ptxas": "12.8", "ptxas-blackwell": "13.1"}, {}, "12.8", "13.1"),
+        ({"ptxas": "12.8", "ptxas-blackwell": "13.1"}, {"TRITON_PTXAS_PATH": "13.0"}, "13.0", "13.1"),
+        (
+            {"ptxas": "12.8", "ptxas-blackwell": "13.1"},
+            {"TRITON_PTXAS_BLACKWELL_PATH": "13.4"},
+            "12.8",
+            "13.4",
+        ),
+        ({"ptxas": "12.8", "ptxas-blackwell": "13.1"}, {"TRITON_PTXAS_BLACKWELL_PATH": None}, "12.8", "13.1"),
+        ({}, {}, None, None),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, dict) else None,
+)
+def test_assemblers_as_triton_picks_them(own, named, plain, blackwell, tmp_path):
+    """Its own two, each with a variable; a variable that names nothing is passed over."""
+    folder = site(tmp_path / "site", {"torch": "2.13.0"}, {"triton/__init__.py": "", "torch/__init__.py": ""})
+    tools = folder / "triton/backends/nvidia/bin"
+    for name, release in own.items():
+        assembler(tools / name, release)
+    for variable, release in named.items():
+        if release:
+            assembler(tmp_path / variable, release)
+    variables = {name: str(tmp_path / name) for name in named}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("TRITON_")}
+    software = read_software(
+        sys.executable, {**inherited, **variables, "PYTHONPATH": str(folder), "HOME": "/none"}
+    )
+    expected = {
+        "ptxas": (plain, variables.get("TRITON_PTXAS_PATH", str(tools / "ptxas"))),
+        "ptxas_blackwell": (
+            blackwell,
+            variables["TRITON_PTXAS_BLACKWELL_PATH"]
+            if named.get("TRITON_PTXAS_BLACKWELL_PATH")
+            else str(tools / "ptxas-blackwell"),
+        ),
+    }
+    for field, (release, where) in expected.items():
+        assert getattr(software, field) == (((where, release),) if release else ())
 
 
 def test_toolkit_version_without_a_process(tmp_path):
