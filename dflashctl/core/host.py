@@ -65,7 +65,8 @@ class Host:
     """One host or container: kernel, limits, memory, folders, services.
 
     `container` is "docker", "kubernetes", "podman", "lxc", "other" or "none"; `acs_redirect_bridges` are PCIe
-    bridges that send peer traffic through the IOMMU (None when their configuration cannot be read).
+    bridges that send peer traffic through the IOMMU (None when their configuration cannot be read). `sys_ptrace` and
+    `seccomp` are the capability and the filter of the process that looks.
     """
 
     kernel: str | None = None
@@ -93,6 +94,8 @@ class Host:
     numa_balancing: bool | None = None
     transparent_huge_pages: str | None = None
     ptrace_scope: int | None = None
+    sys_ptrace: bool | None = None
+    seccomp: bool | None = None
     clock_synchronised: bool | None = None
     proxy_set: bool | None = None
     proxy_spares_loopback: bool | None = None

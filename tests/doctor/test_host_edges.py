@@ -20,6 +20,7 @@ from dflashctl.edges.host import container_kind, engine_variables, read_host
 from dflashctl.edges.host_devices import acs_redirect_bridges, infiniband, iommu, nvswitches, pci_gpus
 from dflashctl.edges.kernel_log import key_of, xids
 from dflashctl.edges.machine_probe import SystemMachineProbe
+from dflashctl.edges.process_rights import has_sys_ptrace, under_seccomp
 from dflashctl.edges.software import read_software
 from tests.fakes.fake_machine import FakeMachine
 from tests.support.machines import topology
@@ -175,8 +176,13 @@ def test_variables_without_secrets():
         "HF_TOKEN": "y",
         "CUDA_HOME": "/c",
         "TORCH_AUTH": "z",
+        "PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True",
     }
-    assert engine_variables(environ) == (("CUDA_HOME", "/c"), ("NCCL_DEBUG", "INFO"))
+    assert engine_variables(environ) == (
+        ("CUDA_HOME", "/c"),
+        ("NCCL_DEBUG", "INFO"),
+        ("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True"),
+    )
 
 
 @pytest.mark.parametrize(
@@ -236,6 +242,33 @@ class DockerSocket(threading.Thread):
         connection.sendall(self.reply)
         connection.close()
         self.server.close()
+
+
+@pytest.mark.parametrize(
+    ("status", "ptrace", "seccomp"),
+    [
+        ("CapInh:\t0000000000000000\nCapEff:\t00000000a80425fb\nSeccomp:\t2\n", False, True),
+        ("CapPrm:\t000001ffffffffff\nCapEff:\t000001ffffffffff\nSeccomp:\t0\n", True, False),
+        ("CapPrm:\t000001ffffffffff\nCapEff:\t0000000000080000\nSeccomp:\t1\n", True, True),
+        ("Name:\tsleep\n", None, None),
+        (None, None, None),
+    ],
+    ids=["Docker's default", "privileged", "one capability", "an old kernel", "no /proc"],
+)
+def test_rights_of_this_process(status, ptrace, seccomp, tmp_path):
+    """The mask of Docker's default is the one its documentation lists: 14 capabilities, SYS_PTRACE not among them."""
+    path = tmp_path / "status"
+    if status is not None:
+        path.write_text(status)
+    assert has_sys_ptrace(path) is ptrace
+    assert under_seccomp(path) is seccomp
+
+
+def test_rights_are_part_of_the_host():
+    host = read_host({}, ())
+    assert host.sys_ptrace is has_sys_ptrace()
+    assert host.seccomp is under_seccomp()
+    assert {host.sys_ptrace, host.seccomp} <= {True, False}, "every Linux that this runs on tells both"
 
 
 @pytest.mark.parametrize(
