@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dflashctl.core.check import found, gpus_named
+from dflashctl.core.check import found, gpus_named, smi
 from dflashctl.core.findings import Severity
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def check(facts: Facts) -> Iterator[Finding]:
             ID,
             Severity.ERROR,
             f"{gpus_named(closed)} allows no CUDA process (compute mode prohibited)",
-            fix=f"sudo nvidia-smi -i {closed[0].index} -c DEFAULT",
+            fix=f"sudo {smi(closed, '-c DEFAULT')}",
         )
     single = [gpu for gpu in facts.gpus if (gpu.compute_mode or "").startswith("exclusive")]
     if single:
@@ -33,5 +33,5 @@ def check(facts: Facts) -> Iterator[Finding]:
             ID,
             Severity.WARNING,
             f"{gpus_named(single)} allows one CUDA process only, and SGLang may open more",
-            fix=f"sudo nvidia-smi -i {single[0].index} -c DEFAULT",
+            fix=f"sudo {smi(single, '-c DEFAULT')}",
         )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dflashctl.core.check import found, version_key
 from dflashctl.core.findings import Severity
+from dflashctl.core.flashinfer_wheels import CUBIN, JIT_CACHE, install_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,20 +42,15 @@ def check(facts: Facts) -> Iterator[Finding]:
 def _flashinfer(software: Software) -> Iterator[Finding]:
     """The three packages are built together; FlashInfer compares them itself when it is imported."""
     main = version_key(software.flashinfer_python)
-    others = {
-        "flashinfer-cubin": software.flashinfer_cubin,
-        "flashinfer-jit-cache": software.flashinfer_jit_cache,
-    }
-    wrong = [
-        f"{name} {version}" for name, version in others.items() if version and version_key(version) != main
-    ]
+    others = {CUBIN: software.flashinfer_cubin, JIT_CACHE: software.flashinfer_jit_cache}
+    wrong = {name: version for name, version in others.items() if version and version_key(version) != main}
     if main and wrong:
         yield found(
             ID,
             Severity.ERROR,
-            f"flashinfer-python {software.flashinfer_python} does not go with {' and '.join(wrong)}",
-            fix=f"install the same version of all: {software.python} -m pip install "
-            f"flashinfer-cubin=={software.flashinfer_python}",
+            f"flashinfer-python {software.flashinfer_python} does not go with "
+            + " and ".join(f"{name} {version}" for name, version in wrong.items()),
+            fix=f"install the same version of all: {install_command(software, wrong)}",
         )
 
 

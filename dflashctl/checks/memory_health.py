@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dflashctl.core.check import found, gpus_named
+from dflashctl.core.check import found, gpus_named, smi
 from dflashctl.core.findings import Severity
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ def check(facts: Facts) -> Iterator[Finding]:
             ID,
             Severity.ERROR,
             f"{gpus_named(failed)} could not replace a broken memory row: it needs service",
-            detail=f"nvidia-smi -i {failed[0].index} -q -d ROW_REMAPPER",
-            fix="use other GPUs (--gpus) and report this one",
+            detail=smi(failed, "-q -d ROW_REMAPPER"),
+            fix=f"use other GPUs (--gpus) and report {'these' if len(failed) > 1 else 'this one'}",
         )
     pending = [
         gpu
@@ -38,7 +38,7 @@ def check(facts: Facts) -> Iterator[Finding]:
             ID,
             Severity.WARNING,
             f"{gpus_named(pending)} has a broken memory row that is replaced at the next reset",
-            fix=f"when nothing runs there: sudo nvidia-smi -i {pending[0].index} --gpu-reset (or reboot)",
+            fix=f"when nothing runs there: sudo {smi(pending, '--gpu-reset')} (or reboot)",
         )
     counted = [gpu for gpu in facts.gpus if gpu.ecc_uncorrected_volatile]
     if counted:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dflashctl.core.check import error_or, found, gpus_named
+from dflashctl.core.check import error_or, found, gpus_named, smi
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,5 +27,5 @@ def check(facts: Facts) -> Iterator[Finding]:
             error_or(if_planned=facts.needs_gpus),
             f"MIG is on for {gpus_named(cut)}: a server gets no whole GPU there",
             detail="; ".join(f"GPU {gpu.index}: {len(gpu.mig_slices)} instances" for gpu in cut),
-            fix=f"choose other GPUs, or with nothing running: sudo nvidia-smi -i {cut[0].index} -mig 0",
+            fix=f"choose other GPUs, or with nothing running: sudo {smi(cut, '-mig 0')}",
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dflashctl.core.check import found, gpus_named
+from dflashctl.core.check import found, gpus_named, smi
 from dflashctl.core.findings import Severity
 
 if TYPE_CHECKING:
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from dflashctl.core.facts import Facts
     from dflashctl.core.findings import Finding
+    from dflashctl.core.machine import Gpu
 
 ID = "power"
 NEEDS = ("gpus",)
@@ -33,7 +34,7 @@ def check(facts: Facts) -> Iterator[Finding]:
             Severity.WARNING if share < _MUCH else Severity.NOTE,
             f"{gpus_named(lowered)} is limited to {first.power_limit_w:.0f} W of {first.power_limit_default_w:.0f} W: "
             "it will be slower than published figures",
-            fix=f"if that is not on purpose: sudo nvidia-smi -i {first.index} -pl {first.power_limit_default_w:.0f}",
+            fix=f"if that is not on purpose: {_restored(lowered)}",
         )
     idle = [gpu for gpu in facts.gpus if gpu.persistence is False]
     if idle:
@@ -43,3 +44,12 @@ def check(facts: Facts) -> Iterator[Finding]:
             f"persistence is off for {gpus_named(idle)}: the driver unloads between runs and starts are slower",
             fix="sudo nvidia-smi -pm 1   (or run nvidia-persistenced)",
         )
+
+
+def _restored(lowered: list[Gpu]) -> str:
+    """One command for each limit: unlike GPUs have unlike ones."""
+    defaults = sorted({gpu.power_limit_default_w or 0 for gpu in lowered}, reverse=True)
+    return " && ".join(
+        f"sudo {smi([gpu for gpu in lowered if gpu.power_limit_default_w == watts], f'-pl {watts:.0f}')}"
+        for watts in defaults
+    )

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from dflashctl.core.check import found, gpus_named
 from dflashctl.core.findings import Severity
+from dflashctl.core.xid_codes import CONTAINED, OF_FABRIC, OF_PROGRAMS, SEVERE, xid_named
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterator
 
     from dflashctl.core.facts import Facts
     from dflashctl.core.findings import Finding
@@ -20,62 +21,43 @@ SOURCE = (
     "NVIDIA Xid catalogue; NVIDIA/open-gpu-kernel-modules#1355: 8x B300, Xid 145 and every collective hangs until a "
     "reboot although all registers look well"
 )
-# Errors of the NVLink fabric, which nothing but a reset or reboot clears and no other register shows.
-_FABRIC = {
-    74: "NVLink error",
-    144: "NVLink SAW error",
-    145: "NVLink RLW error",
-    146: "NVLink TLW error",
-    147: "NVLink TREX error",
-    148: "NVLink NVLPW error",
-    149: "NVLink NETIR error",
-    150: "NVLink MSE error",
-}
-_SEVERE = {
-    48: "double-bit ECC error",
-    62: "microcontroller halted",
-    64: "row remapping failed",
-    79: "GPU fell off the bus",
-    95: "uncontained memory error",
-    109: "context switch timeout",
-    119: "GSP does not answer",
-    120: "GSP error",
-    136: "link training failed",
-    140: "unrecovered memory error",
-    143: "GPU initialisation failed",
-}
-_OF_PROGRAMS = {
-    13: "exception in a kernel",
-    31: "memory page fault",
-    43: "process stopped",
-    45: "process ended early",
-}
+_CATALOGUE = "https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html"
+_LOG = "sudo dmesg | grep Xid"
+_RESET = "reboot (or reset the GPUs with nothing running) before a server runs here; report it if it recurs"
+_RESTART = "restart what ran there, and use other GPUs (--gpus) if it recurs"
 
 
 def check(facts: Facts) -> Iterator[Finding]:
-    for codes, fixed in ((_FABRIC, Severity.ERROR), (_SEVERE, None)):
-        hit = [gpu for gpu in facts.gpus if set(gpu.xids or ()) & set(codes)]
-        # A driver that tells the recovery action has the last word on everything but the fabric.
-        cleared = all(gpu.recovery_action == "none" for gpu in hit)
-        severity = fixed or (Severity.WARNING if cleared else Severity.ERROR)
-        if hit:
-            yield found(
-                ID,
-                severity,
-                f"{gpus_named(hit)}: the driver logged {_list(hit, codes)} since boot",
-                detail="sudo dmesg | grep Xid",
-                fix="reboot (or reset the GPUs with nothing running) before a server runs here; report it if it recurs",
-            )
-    programs = [gpu for gpu in facts.gpus if set(gpu.xids or ()) & set(_OF_PROGRAMS)]
+    """A code that no table has is told as well: the catalogue grows with the drivers."""
+    yield from _bad(facts, OF_FABRIC, Severity.ERROR, _RESET)
+    # A driver that tells the recovery action has the last word on everything but the fabric.
+    cleared = all(gpu.recovery_action == "none" for gpu in _hit(facts, SEVERE))
+    yield from _bad(facts, SEVERE, Severity.WARNING if cleared else Severity.ERROR, _RESET)
+    yield from _bad(facts, CONTAINED, Severity.WARNING, _RESTART)
+    programs = _hit(facts, OF_PROGRAMS)
     if programs:
         yield found(
             ID,
             Severity.NOTE,
-            f"{gpus_named(programs)}: the driver logged {_list(programs, _OF_PROGRAMS)} since boot, "
-            "usually a fault of the program that ran",
+            f"{_logged(programs, OF_PROGRAMS)}, usually a fault of the program that ran",
         )
+    judged = {*OF_FABRIC, *SEVERE, *CONTAINED, *OF_PROGRAMS}
+    others = {xid for gpu in facts.gpus for xid in gpu.xids or ()} - judged
+    if others:
+        summary = _logged(_hit(facts, others), others)
+        yield found(ID, Severity.NOTE, summary, detail=_LOG, fix=f"look up what it asks for: {_CATALOGUE}")
 
 
-def _list(gpus: list[Gpu], codes: dict[int, str]) -> str:
+def _bad(facts: Facts, codes: Container[int], severity: Severity, fix: str) -> Iterator[Finding]:
+    hit = _hit(facts, codes)
+    if hit:
+        yield found(ID, severity, _logged(hit, codes), detail=_LOG, fix=fix)
+
+
+def _hit(facts: Facts, codes: Container[int]) -> list[Gpu]:
+    return [gpu for gpu in facts.gpus if any(xid in codes for xid in gpu.xids or ())]
+
+
+def _logged(gpus: list[Gpu], codes: Container[int]) -> str:
     seen = sorted({xid for gpu in gpus for xid in gpu.xids or () if xid in codes})
-    return ", ".join(f"Xid {xid} ({codes[xid]})" for xid in seen)
+    return f"{gpus_named(gpus)}: the driver logged {', '.join(xid_named(xid) for xid in seen)} since boot"

@@ -83,5 +83,10 @@ def _software(software: Software) -> Software:
     return replace(
         software,
         python=shorten_home(software.python) if software.python else None,
-        ptxas=tuple((shorten_home(where), version) for where, version in software.ptxas),
+        ptxas=_tools(software.ptxas),
+        ptxas_blackwell=_tools(software.ptxas_blackwell),
     )
+
+
+def _tools(found: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+    return tuple((shorten_home(where), version) for where, version in found)

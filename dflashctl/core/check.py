@@ -63,6 +63,11 @@ def gpus_named(gpus: Iterable[Gpu | int]) -> str:
     return f"GPU{'s' if len(numbers) > 1 else ''} {ranges(numbers)}"
 
 
+def smi(gpus: Iterable[Gpu], options: str) -> str:
+    """The nvidia-smi command with `options` for all of `gpus`; -i takes a list."""
+    return f"nvidia-smi -i {','.join(str(index) for index in sorted(gpu.index for gpu in gpus))} {options}"
+
+
 def ranges(numbers: list[int]) -> str:
     """Sorted numbers as "0-3, 6"."""
     parts: list[list[int]] = []

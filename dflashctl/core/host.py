@@ -65,7 +65,8 @@ class Host:
     """One host or container: kernel, limits, memory, folders, services.
 
     `container` is "docker", "kubernetes", "podman", "lxc", "other" or "none"; `acs_redirect_bridges` are PCIe
-    bridges that send peer traffic through the IOMMU (None when their configuration cannot be read).
+    bridges that send peer traffic through the IOMMU (None when their configuration cannot be read). `sys_ptrace` and
+    `seccomp` are the capability and the filter of the process that looks.
     """
 
     kernel: str | None = None
@@ -93,6 +94,8 @@ class Host:
     numa_balancing: bool | None = None
     transparent_huge_pages: str | None = None
     ptrace_scope: int | None = None
+    sys_ptrace: bool | None = None
+    seccomp: bool | None = None
     clock_synchronised: bool | None = None
     proxy_set: bool | None = None
     proxy_spares_loopback: bool | None = None
@@ -107,7 +110,8 @@ class Software:
     """The engine's interpreter and what is installed there; versions are None when the package is absent.
 
     `cuda_build` is the CUDA that torch was built for ("13.0"). `ptxas` are the assemblers that kernels can be
-    compiled with, as (where, version).
+    compiled with, as (where, version); `ptxas_blackwell` those that Triton takes instead from compute capability 10.0
+    on, empty for a Triton that does not tell the two apart.
     """
 
     python: str | None = None
@@ -122,5 +126,6 @@ class Software:
     flashinfer_jit_cache: str | None = None
     nvcc: str | None = None
     ptxas: tuple[tuple[str, str], ...] = ()
+    ptxas_blackwell: tuple[tuple[str, str], ...] = ()
     needs: tuple[tuple[str, str], ...] = ()
     problem: str | None = None

@@ -13,6 +13,7 @@ from dflashctl.edges.folders import read_folders
 from dflashctl.edges.host_devices import acs_redirect_bridges, infiniband, iommu, nvswitches
 from dflashctl.edges.host_services import docker_facts, fabric_manager
 from dflashctl.edges.kernel_clock import clock_synchronised
+from dflashctl.edges.process_rights import has_sys_ptrace, under_seccomp
 from dflashctl.edges.text_file import read_int, read_text
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ _ENGINE_PREFIXES = (
     "NCCL_",
     "SGLANG_",
     "TORCH_",
+    "PYTORCH_",
     "FLASHINFER_",
     "TRITON_",
     "CUDA_",
@@ -66,6 +68,8 @@ def read_host(environ: Mapping[str, str], bus_ids: tuple[str, ...]) -> Host:
         numa_balancing=_flag(read_int("/proc/sys/kernel/numa_balancing")),
         transparent_huge_pages=_chosen(read_text("/sys/kernel/mm/transparent_hugepage/enabled")),
         ptrace_scope=read_int("/proc/sys/kernel/yama/ptrace_scope"),
+        sys_ptrace=has_sys_ptrace(),
+        seccomp=under_seccomp(),
         clock_synchronised=clock_synchronised(),
         proxy_set=_proxy_set(environ),
         proxy_spares_loopback=_proxy_spares_loopback(environ),

@@ -63,7 +63,7 @@ print(json.dumps({
     "sglang_kernel": version("sglang-kernel", "sgl-kernel"), "triton": version("triton"),
     "flashinfer_python": version("flashinfer-python"), "flashinfer_cubin": version("flashinfer-cubin"),
     "flashinfer_jit_cache": version("flashinfer-jit-cache"), "needs": needs(),
-    "triton_ptxas": triton + "/backends/nvidia/bin/ptxas" if triton else None,
+    "triton_bin": triton + "/backends/nvidia/bin" if triton else None,
 }))
 """
 
@@ -89,19 +89,28 @@ def read_software(python: str, environ: Mapping[str, str]) -> Software:
 
 def _software(answer: dict[str, Any], environ: Mapping[str, str]) -> Software:
     home = environ.get("HOME") or str(Path.home())
-    triton_ptxas = answer.pop("triton_ptxas")
+    tools = answer.pop("triton_bin")
     answer["needs"] = tuple((name, rule) for name, rule in answer["needs"])
     answer["python"] = shorten_home(answer["python"], home)
     if answer["torch"] is None and answer["sglang"] is None:
         return Software(**answer)
-    return Software(**answer, nvcc=_nvcc(environ), ptxas=tuple(_assemblers(triton_ptxas, environ, home)))
+    return Software(
+        **answer,
+        nvcc=_nvcc(environ),
+        ptxas=_assembler(environ.get("TRITON_PTXAS_PATH"), tools, "ptxas", home),
+        ptxas_blackwell=_assembler(
+            environ.get("TRITON_PTXAS_BLACKWELL_PATH"), tools, "ptxas-blackwell", home
+        ),
+    )
 
 
-def _assemblers(triton_ptxas: str | None, environ: Mapping[str, str], home: str) -> list[tuple[str, str]]:
-    """The assembler that Triton will use: TRITON_PTXAS_PATH when set, else its own."""
-    path = environ.get("TRITON_PTXAS_PATH") or triton_ptxas
-    version = _release(path) if path else None
-    return [(shorten_home(path, home), version)] if path and version else []
+def _assembler(named: str | None, tools: str | None, own: str, home: str) -> tuple[tuple[str, str], ...]:
+    """The assembler that Triton will use: the named one when it answers, else Triton's own (triton/knobs.py)."""
+    for path in (named, f"{tools}/{own}" if tools else None):
+        version = _release(path) if path else None
+        if path and version:
+            return ((shorten_home(path, home), version),)
+    return ()
 
 
 def _nvcc(environ: Mapping[str, str]) -> str | None:

@@ -20,6 +20,7 @@ from dflashctl.edges.host import container_kind, engine_variables, read_host
 from dflashctl.edges.host_devices import acs_redirect_bridges, infiniband, iommu, nvswitches, pci_gpus
 from dflashctl.edges.kernel_log import key_of, xids
 from dflashctl.edges.machine_probe import SystemMachineProbe
+from dflashctl.edges.process_rights import has_sys_ptrace, under_seccomp
 from dflashctl.edges.software import read_software
 from tests.fakes.fake_machine import FakeMachine
 from tests.support.machines import topology
@@ -175,8 +176,13 @@ def test_variables_without_secrets():
         "HF_TOKEN": "y",
         "CUDA_HOME": "/c",
         "TORCH_AUTH": "z",
+        "PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True",
     }
-    assert engine_variables(environ) == (("CUDA_HOME", "/c"), ("NCCL_DEBUG", "INFO"))
+    assert engine_variables(environ) == (
+        ("CUDA_HOME", "/c"),
+        ("NCCL_DEBUG", "INFO"),
+        ("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True"),
+    )
 
 
 @pytest.mark.parametrize(
@@ -239,6 +245,33 @@ class DockerSocket(threading.Thread):
 
 
 @pytest.mark.parametrize(
+    ("status", "ptrace", "seccomp"),
+    [
+        ("CapInh:\t0000000000000000\nCapEff:\t00000000a80425fb\nSeccomp:\t2\n", False, True),
+        ("CapPrm:\t000001ffffffffff\nCapEff:\t000001ffffffffff\nSeccomp:\t0\n", True, False),
+        ("CapPrm:\t000001ffffffffff\nCapEff:\t0000000000080000\nSeccomp:\t1\n", True, True),
+        ("Name:\tsleep\n", None, None),
+        (None, None, None),
+    ],
+    ids=["Docker's default", "privileged", "one capability", "an old kernel", "no /proc"],
+)
+def test_rights_of_this_process(status, ptrace, seccomp, tmp_path):
+    """The mask of Docker's default is the one its documentation lists: 14 capabilities, SYS_PTRACE not among them."""
+    path = tmp_path / "status"
+    if status is not None:
+        path.write_text(status)
+    assert has_sys_ptrace(path) is ptrace
+    assert under_seccomp(path) is seccomp
+
+
+def test_rights_are_part_of_the_host():
+    host = read_host({}, ())
+    assert host.sys_ptrace is has_sys_ptrace()
+    assert host.seccomp is under_seccomp()
+    assert {host.sys_ptrace, host.seccomp} <= {True, False}, "every Linux that this runs on tells both"
+
+
+@pytest.mark.parametrize(
     ("body", "status", "facts"),
     [
         (
@@ -284,25 +317,66 @@ def test_software_of_an_interpreter(tmp_path):
         "torch/__init__.py": "raise SystemExit('never imported')",
         "torch/version.py": "cuda: str = '13.0'\n",
     }
-    ptxas = (
-        tree(
-            tmp_path / "bin", {"ptxas": "#!/bin/sh\necho 'Cuda compilation tools, release 12.9, V12.9.86'\n"}
-        )
-        / "ptxas"
-    )
-    ptxas.chmod(0o755)
     environ = {
         **os.environ,
         "PYTHONPATH": str(site(tmp_path / "site", packages, files)),
-        "TRITON_PTXAS_PATH": str(ptxas),
         "CUDA_HOME": str(tmp_path / "none"),
     }
     software = read_software(sys.executable, environ)
     assert (software.sglang, software.torch, software.cuda_build) == ("0.5.23", "2.14.1+cu130", "13.0")
     assert software.flashinfer_cubin is None
     assert software.needs == (("torch", "==2.14.1"), ("flashinfer-python", "==0.7.2"))
-    assert software.ptxas == ((str(ptxas), "12.9"),)
     assert (software.nvcc, software.problem) == (None, None)
+
+
+def assembler(path, release):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\necho 'Cuda compilation tools, release {release}, V{release}.1'\n")
+    path.chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("own", "named", "plain", "blackwell"),
+    [
+        ({"ptxas": "12.8"}, {}, "12.8", None),
+        ({"ptxas": "12.8", "ptxas-blackwell": "13.1"}, {}, "12.8", "13.1"),
+        ({"ptxas": "12.8", "ptxas-blackwell": "13.1"}, {"TRITON_PTXAS_PATH": "13.0"}, "13.0", "13.1"),
+        (
+            {"ptxas": "12.8", "ptxas-blackwell": "13.1"},
+            {"TRITON_PTXAS_BLACKWELL_PATH": "13.4"},
+            "12.8",
+            "13.4",
+        ),
+        ({"ptxas": "12.8", "ptxas-blackwell": "13.1"}, {"TRITON_PTXAS_BLACKWELL_PATH": None}, "12.8", "13.1"),
+        ({}, {}, None, None),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, dict) else None,
+)
+def test_assemblers_as_triton_picks_them(own, named, plain, blackwell, tmp_path):
+    """Its own two, each with a variable; a variable that names nothing is passed over."""
+    folder = site(tmp_path / "site", {"torch": "2.13.0"}, {"triton/__init__.py": "", "torch/__init__.py": ""})
+    tools = folder / "triton/backends/nvidia/bin"
+    for name, release in own.items():
+        assembler(tools / name, release)
+    for variable, release in named.items():
+        if release:
+            assembler(tmp_path / variable, release)
+    variables = {name: str(tmp_path / name) for name in named}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("TRITON_")}
+    software = read_software(
+        sys.executable, {**inherited, **variables, "PYTHONPATH": str(folder), "HOME": "/none"}
+    )
+    expected = {
+        "ptxas": (plain, variables.get("TRITON_PTXAS_PATH", str(tools / "ptxas"))),
+        "ptxas_blackwell": (
+            blackwell,
+            variables["TRITON_PTXAS_BLACKWELL_PATH"]
+            if named.get("TRITON_PTXAS_BLACKWELL_PATH")
+            else str(tools / "ptxas-blackwell"),
+        ),
+    }
+    for field, (release, where) in expected.items():
+        assert getattr(software, field) == (((where, release),) if release else ())
 
 
 def test_toolkit_version_without_a_process(tmp_path):

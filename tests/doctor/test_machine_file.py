@@ -40,7 +40,10 @@ def private_machine():
         ),
     )
     software = replace(
-        machine.software, python="/home/alice/venv/bin/python3", ptxas=(("/home/alice/bin/ptxas", "13.0"),)
+        machine.software,
+        python="/home/alice/venv/bin/python3",
+        ptxas=(("/home/alice/bin/ptxas", "13.0"),),
+        ptxas_blackwell=(("/home/alice/bin/ptxas-blackwell", "13.0"),),
     )
     return replace(
         machine,

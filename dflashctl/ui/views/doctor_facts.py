@@ -173,6 +173,7 @@ def _running(running: bool | None, version: str | None) -> str:
 
 def _software(software: Software) -> list[tuple[str, str | None]]:
     flashinfer = (software.flashinfer_python, software.flashinfer_cubin, software.flashinfer_jit_cache)
+    blackwell = [("ptxas sm_100+", _tools(software.ptxas_blackwell))] if software.ptxas_blackwell else []
     return [
         ("interpreter", f"{software.python} ({software.python_version})"),
         ("SGLang", software.sglang or "not installed"),
@@ -180,8 +181,13 @@ def _software(software: Software) -> list[tuple[str, str | None]]:
         ("sglang-kernel", software.sglang_kernel or "not installed"),
         ("FlashInfer", "python {}, cubin {}, jit-cache {}".format(*(v or "-" for v in flashinfer))),
         ("nvcc", software.nvcc or "none"),
-        ("ptxas", ", ".join(f"{version} ({where})" for where, version in software.ptxas) or "none"),
+        ("ptxas", _tools(software.ptxas)),
+        *blackwell,
     ]
+
+
+def _tools(found: tuple[tuple[str, str], ...]) -> str:
+    return ", ".join(f"{version} ({where})" for where, version in found) or "none"
 
 
 def _checks(data: DoctorResult) -> Table:
