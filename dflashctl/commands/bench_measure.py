@@ -27,7 +27,7 @@ from dflashctl.core.bench_samples import (
     looping_answers,
     run_warnings,
     samples_of,
-    without_latencies,
+    without_timings,
 )
 from dflashctl.core.client_health import worst_of
 from dflashctl.core.cold_cache import cache_warnings
@@ -98,7 +98,7 @@ def measure(
     *,
     repeated: bool = False,
 ) -> BenchRun:
-    """One run in that setting; its latencies are withheld when the load generator itself spoiled them.
+    """One run in that setting; its latencies and rates are withheld when the load generator itself spoiled them.
 
     `repeated`: this server has had the same prompts before. The cache is emptied after the warm-up, which is there
     for kernels, graphs and clocks, and loses nothing by it.
@@ -132,7 +132,7 @@ def measure(
     mismatches = sum(result.scan_mismatches for result in results)
     looping = looping_answers(records)
     return BenchRun(
-        summary=without_latencies(summary) if withheld else summary,
+        summary=without_timings(summary) if withheld else summary,
         setting=setting,
         samples=samples_of(records, latencies=not withheld),
         withheld=tuple(finding.summary for finding in judged) if withheld else (),

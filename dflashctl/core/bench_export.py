@@ -92,7 +92,7 @@ def to_bench_serving(file: RunFile) -> str:
 
 
 def _bench_serving(run: RunView) -> dict[str, object]:
-    duration = run.duration_s or None
+    duration = None if run.withheld else run.duration_s or None  # without it no rate is made
     total = run.prompt_tokens + run.completion_tokens
     setting = run.setting
     waited = [value for value in run.samples.e2e_ms if value is not None]

@@ -67,12 +67,12 @@ def _severity(bad: int, requests: int) -> Severity:
 
 
 def client_findings(runs: tuple[BenchRun, ...]) -> tuple[Finding, ...]:
-    """Runs whose latencies are withheld, because the load generator was the bottleneck."""
+    """Runs whose latencies and rates are withheld, because the load generator was the bottleneck."""
     return tuple(
         Finding(
             id="bench.slow_client",
             severity=Severity.ERROR,
-            summary=f"{run.setting.label}: latencies withheld: {run.withheld[0]}",
+            summary=f"{run.setting.label}: latencies and rates withheld: {run.withheld[0]}",
             detail="\n".join(run.withheld[1:]) or None,
             fix="--processes 2, a machine with free cores, or --allow-slow-client to see them all the same",
         )
