@@ -6,6 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from dflashctl.core.bench_remarks import faults, notes
+from dflashctl.core.client_line import client_line
 from dflashctl.core.latency import DEFINITIONS
 from dflashctl.report_html.charts import svg_charts
 from dflashctl.report_html.series import all_runs, server_of
@@ -197,9 +198,17 @@ def _warnings(files: tuple[RunFile, ...]) -> str:
     plain = [
         f"{prefix}{run.label}: {note}"
         for prefix, run in all_runs(files)
-        for note in (*notes(run), *(f"{e.metric}: {e.note}" for e in run.expectations if e.note))
+        for note in (
+            *notes(run),
+            *_client(run),
+            *(f"{e.metric}: {e.note}" for e in run.expectations if e.note),
+        )
     ]
     return _bullets("warnings", told) + _bullets("notes", plain)
+
+
+def _client(run: RunView) -> Sequence[str]:
+    return (f"client: {client_line(run.client)}",) if run.client else ()
 
 
 def _bullets(kind: str, told: list[str]) -> str:
