@@ -20,7 +20,7 @@ from dflashctl.ui.text import show
 from tests.bench_report.made_runs import result, run_file, spread
 
 SCHEMA = json.loads((Path(dflashctl.__file__).parent / "schemas" / "bench-result.schema.json").read_text())
-QUIET = ClientFigures(cpu_share=0.08, loop_lag_ms_p99=0.11, connect_ms_p50=0.31)
+QUIET = ClientFigures(cpu_share=0.08, loop_lag_ms_p99=0.11, connect_ms_p50=0.31, backlog_bytes_max=600)
 BUSY = ClientFigures(
     cpu_share=0.62, loop_lag_ms_p99=0.05, late_sends=3, processes=4, reconnects=2, backlog_bytes_max=12_288
 )
