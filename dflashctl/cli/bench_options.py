@@ -11,6 +11,10 @@ LOAD = "Load"
 JUDGE = "Judgement"
 FILES = "Files"
 
+Axes = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="KEY=A,B...", help="Further axes of --sweep.", show_default=False),
+]
 Workload = Annotated[
     list[str] | None,
     typer.Option(

@@ -45,8 +45,8 @@ def client_line(client: _Client) -> str:
         told.append(f"connect {client.connect_ms_p50:.1f} ms")
     if client.reconnects:
         told.append(f"{client.reconnects} reconnects")
-    if (client.backlog_bytes_max or 0) >= _KIB:
-        told.append(f"backlog {client.backlog_bytes_max / _KIB:.0f} KiB")
+    if backlog_kib := (client.backlog_bytes_max or 0) // _KIB:
+        told.append(f"backlog {backlog_kib} KiB")
     return ", ".join(told)
 
 
