@@ -35,7 +35,7 @@ def bench(
     rate: b.Rate = None,
     warm_up: b.WarmUp = None,
     flush_cache: b.FlushCache = None,
-    processes: b.Processes = 1,
+    processes: b.Processes = None,
     timeout: b.Timeout = 1800.0,
     max_duration: b.MaxDuration = None,
     sweep: b.Sweep = None,

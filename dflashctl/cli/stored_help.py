@@ -273,7 +273,8 @@ Load:
   --rate LIST                   Requests per second (Poisson), with commas.
   --warm-up N                   Requests before the clock starts.
   --flush-cache, --keep-cache   Empty the prefix cache before each run.
-  --processes N                 Processes of the load generator.
+  --processes N                 Processes of the load generator; default: one for each 1024 requests
+                                in flight.
   --timeout SECONDS             Limit of one request.
   --max-duration SECONDS        Limit of one run.
   --sweep KEY=A,B               block_size=8,16, concurrency=1,8, or a profile path; repeatable.

@@ -13,6 +13,7 @@ from dflashctl.bench import (
     Slo,
     judge_client,
     probe_counts,
+    processes_for,
     run_load,
     spoiled,
     summarise,
@@ -66,7 +67,10 @@ class Target:
     flush_cache: bool
 
 
-def load_spec(options: BenchOptions, target: Target, setting: Setting) -> LoadSpec:
+def load_spec(options: BenchOptions, target: Target, setting: Setting, cores: int) -> LoadSpec:
+    """The load of one run; without --processes there are as many as its requests in flight and the `cores` ask for."""
+    in_flight = None if setting.concurrency is None else min(setting.concurrency, setting.prompts)
+    processes = options.processes or processes_for(in_flight, cores)
     return LoadSpec(
         url=target.client.facts.base_url,
         concurrency=setting.concurrency,
@@ -76,7 +80,7 @@ def load_spec(options: BenchOptions, target: Target, setting: Setting) -> LoadSp
         keep_text=True,
         max_duration_s=options.max_duration_s,
         timeout_s=options.timeout_s,
-        processes=min(options.processes, setting.concurrency or options.processes),
+        processes=min(processes, setting.concurrency or processes),
         key_env=target.key_env,
         key_file=target.key_file,
     )
@@ -86,7 +90,7 @@ def count_source(options: BenchOptions, target: Target, setting: Setting) -> Cou
     """Where this server's exact counts come from, by asking it once; CheckFailed when they are simulated."""
     one = replace(setting, concurrency=1, request_rate=None)
     request = requests_of([("probe", probe_prompt(), _PROBE_TOKENS)], one, target.client, target.template)[0]
-    return probe_counts(load_spec(replace(options, processes=1), target, one), request)
+    return probe_counts(load_spec(replace(options, processes=1), target, one, cores=1), request)
 
 
 def measure(
@@ -103,7 +107,7 @@ def measure(
     `repeated`: this server has had the same prompts before. The cache is emptied after the warm-up, which is there
     for kernels, graphs and clocks, and loses nothing by it.
     """
-    spec = load_spec(options, target, setting)
+    spec = load_spec(options, target, setting, env.cores)
     _warm_up(env, spec, warm_up_requests(gathered, setting, target.client, target.template), setting)
     if target.flush_cache:
         setting = replace(setting, cache_flushed=_flush(target.client))

@@ -74,11 +74,16 @@ def client_findings(runs: tuple[BenchRun, ...]) -> tuple[Finding, ...]:
             severity=Severity.ERROR,
             summary=f"{run.setting.label}: latencies and rates withheld: {run.withheld[0]}",
             detail="\n".join(run.withheld[1:]) or None,
-            fix="--processes 2, a machine with free cores, or --allow-slow-client to see them all the same",
+            fix=f"--processes {_more_processes(run)}, a machine with free cores, or --allow-slow-client to see them all the same",
         )
         for run in runs
         if run.withheld
     )
+
+
+def _more_processes(run: BenchRun) -> int:
+    client = run.summary.client
+    return 2 * client.processes if client else 2
 
 
 def _floor(run: BenchRun, floor: float | None) -> Finding | None:

@@ -65,7 +65,7 @@ class BenchOptions:
     records: bool = False
     csv: str | None = None
     jsonl: str | None = None
-    processes: int = 1
+    processes: int | None = None
     allow_slow_client: bool = False
     timeout_s: float = 1800.0
     max_duration_s: float | None = None
