@@ -142,7 +142,7 @@ def _unlike(published: Sampling, setting: Setting) -> str | None:
 def _judged(figure: Figure, found: _Measurement, unlike: str | None, tolerance: float) -> Expectation:
     why = "; ".join(reason for reason in (unlike, found.unlike) if reason) or None
     verdict = _verdict(figure, found, why, tolerance)
-    unjudged = _unjudged(figure, found) if verdict is FigureVerdict.UNJUDGED else None
+    unjudged = _unjudged(figure, found, tolerance) if verdict is FigureVerdict.UNJUDGED else None
     note = "; ".join(told for told in (found.note, unjudged) if told) or None
     return Expectation(
         metric=figure.metric,
@@ -177,14 +177,14 @@ def _half_width(figure: Figure, interval: Interval | None) -> float:
     return (interval.high - interval.low) / 2 / figure.value if interval else 0.0
 
 
-def _unjudged(figure: Figure, found: _Measurement) -> str:
+def _unjudged(figure: Figure, found: _Measurement, tolerance: float) -> str:
     """Why so few requests give no verdict, and what does."""
     interval = found.interval
     if interval is None or found.turns < _FEWEST_TURNS:
         return f"not judged: {found.turns} of the {_FEWEST_TURNS} turns that a verdict needs: raise --count"
     return (
-        f"not judged: the interval [{interval.low:.2f}, {interval.high:.2f}] is ± {_half_width(figure, interval):.0%} of the "
-        "published figure, too wide to tell: raise --count"
+        f"not judged: the interval [{interval.low:.2f}, {interval.high:.2f}] is ± {_half_width(figure, interval):.1%} of the "
+        f"published figure, too wide for a verdict (± {max(_WIDEST, tolerance):.0%}): raise --count"
     )
 
 
