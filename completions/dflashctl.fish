@@ -121,7 +121,7 @@ complete -c dflashctl -n '__fish_seen_subcommand_from bench' -l concurrency -s c
 complete -c dflashctl -n '__fish_seen_subcommand_from bench' -l rate -x -d 'Requests per second (Poisson), with commas.'
 complete -c dflashctl -n '__fish_seen_subcommand_from bench' -l warm-up -x -d 'Requests before the clock starts.'
 complete -c dflashctl -n '__fish_seen_subcommand_from bench' -l flush-cache -l keep-cache -d 'Empty the prefix cache before each run.'
-complete -c dflashctl -n '__fish_seen_subcommand_from bench' -l processes -x -d 'Processes of the load generator.'
+complete -c dflashctl -n '__fish_seen_subcommand_from bench' -l processes -x -d 'Processes of the load generator; default: one for each 1024 requests in flight.'
 complete -c dflashctl -n '__fish_seen_subcommand_from bench' -l timeout -x -d 'Limit of one request.'
 complete -c dflashctl -n '__fish_seen_subcommand_from bench' -l max-duration -x -d 'Limit of one run.'
 complete -c dflashctl -n '__fish_seen_subcommand_from bench' -l sweep -x -d 'block_size=8,16, concurrency=1,8, or a profile path; repeatable.'

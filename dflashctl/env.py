@@ -108,6 +108,13 @@ class Env:
         return glance(host, port, path, timeout_s)
 
     @cached_property
+    def cores(self) -> int:
+        """The cores that this process may use."""
+        from dflashctl.edges.hashing import usable_cores
+
+        return usable_cores()
+
+    @cached_property
     def clock(self) -> Clock:
         from dflashctl.edges.clock import SystemClock
 

@@ -11,6 +11,7 @@ from dflashctl.cli import options as o
 def bench(
     ctx: typer.Context,
     name: o.InstanceArgument = None,
+    axes: b.Axes = None,
     *,
     url: o.Url = None,
     profile: o.ProfileOption = None,
@@ -34,7 +35,7 @@ def bench(
     rate: b.Rate = None,
     warm_up: b.WarmUp = None,
     flush_cache: b.FlushCache = None,
-    processes: b.Processes = 1,
+    processes: b.Processes = None,
     timeout: b.Timeout = 1800.0,
     max_duration: b.MaxDuration = None,
     sweep: b.Sweep = None,
@@ -60,11 +61,11 @@ def bench(
 
     Example: dflashctl bench tiny-cpu
 
-    Example: dflashctl bench --profile tiny-cpu --sweep block_size=8,16
+    Example: dflashctl bench --profile tiny-cpu --sweep block_size=8,16 concurrency=1,8,32
     """
     from dflashctl.cli.lists import numbers, whole_numbers
     from dflashctl.commands.bench import bench as run
-    from dflashctl.core.bench_options import BenchOptions, Gates
+    from dflashctl.core.bench_options import BenchOptions, Gates, name_and_sweep
 
     gates = Gates(
         min_accept_length=min_accept_length,
@@ -73,8 +74,9 @@ def bench(
         expect=expect,
         expect_tolerance=expect_tolerance,
     )
+    instance, swept = name_and_sweep((*filter(None, (name,)), *(axes or ())), tuple(sweep or ()))
     options = BenchOptions(
-        name=name,
+        name=instance,
         url=url,
         profile=profile,
         workloads=tuple(workload or ()),
@@ -95,7 +97,7 @@ def bench(
         input_tokens=input_tokens,
         prefix_tokens=prefix_tokens,
         groups=groups,
-        sweep=tuple(sweep or ()),
+        sweep=swept,
         baseline=baseline,
         speculation=speculation,
         flush_cache=flush_cache,

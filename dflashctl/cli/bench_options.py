@@ -11,6 +11,10 @@ LOAD = "Load"
 JUDGE = "Judgement"
 FILES = "Files"
 
+Axes = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="KEY=A,B...", help="Further axes of --sweep.", show_default=False),
+]
 Workload = Annotated[
     list[str] | None,
     typer.Option(
@@ -113,8 +117,13 @@ FlushCache = Annotated[
     ),
 ]
 Processes = Annotated[
-    int,
-    typer.Option("--processes", metavar="N", help="Processes of the load generator.", rich_help_panel=LOAD),
+    int | None,
+    typer.Option(
+        "--processes",
+        metavar="N",
+        help="Processes of the load generator; default: one for each 1024 requests in flight.",
+        rich_help_panel=LOAD,
+    ),
 ]
 Timeout = Annotated[
     float, typer.Option("--timeout", metavar="SECONDS", help="Limit of one request.", rich_help_panel=LOAD)

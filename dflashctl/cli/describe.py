@@ -39,8 +39,11 @@ class CommandInfo:
 
     @property
     def argument(self) -> str | None:
-        """The metavar that says what completes the words: of several the last, which the others are like."""
-        return self.arguments[-1][0] if self.arguments else None
+        """The metavar that says what completes the words: of several the last, which the others are like.
+
+        What stands after a "=" is the user's own.
+        """
+        return next((name for name, _ in reversed(self.arguments) if "=" not in name), None)
 
 
 def commands() -> tuple[CommandInfo, ...]:

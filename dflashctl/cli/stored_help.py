@@ -223,20 +223,21 @@ Options:
   -h, --help             Show this text.
 """,
     "bench": """\
-Usage: dflashctl bench [OPTIONS] [NAME]
+Usage: dflashctl bench [OPTIONS] [NAME] [KEY=A,B...]
 
 Measure accept length, latency and throughput, beside the published figures.
 
 Examples:
   dflashctl bench tiny-cpu
-  dflashctl bench --profile tiny-cpu --sweep block_size=8,16
+  dflashctl bench --profile tiny-cpu --sweep block_size=8,16 concurrency=1,8,32
 
 Commands:
   compare  Compare two results, with intervals; unlike settings are refused or marked.
   report   Make one self-contained HTML page with charts of results.
 
-Argument:
-  [NAME]  The instance; may be left out when there is one.
+Arguments:
+  [NAME]        The instance; may be left out when there is one.
+  [KEY=A,B...]  Further axes of --sweep.
 
 Options:
   --url URL              Any server, instead of an instance.
@@ -272,7 +273,8 @@ Load:
   --rate LIST                   Requests per second (Poisson), with commas.
   --warm-up N                   Requests before the clock starts.
   --flush-cache, --keep-cache   Empty the prefix cache before each run.
-  --processes N                 Processes of the load generator.
+  --processes N                 Processes of the load generator; default: one for each 1024 requests
+                                in flight.
   --timeout SECONDS             Limit of one request.
   --max-duration SECONDS        Limit of one run.
   --sweep KEY=A,B               block_size=8,16, concurrency=1,8, or a profile path; repeatable.

@@ -13,6 +13,7 @@ from dflashctl.bench import (
     Slo,
     judge_client,
     probe_counts,
+    processes_for,
     run_load,
     spoiled,
     summarise,
@@ -27,7 +28,7 @@ from dflashctl.core.bench_samples import (
     looping_answers,
     run_warnings,
     samples_of,
-    without_latencies,
+    without_timings,
 )
 from dflashctl.core.client_health import worst_of
 from dflashctl.core.cold_cache import cache_warnings
@@ -66,7 +67,10 @@ class Target:
     flush_cache: bool
 
 
-def load_spec(options: BenchOptions, target: Target, setting: Setting) -> LoadSpec:
+def load_spec(options: BenchOptions, target: Target, setting: Setting, cores: int) -> LoadSpec:
+    """The load of one run; without --processes there are as many as its requests in flight and the `cores` ask for."""
+    in_flight = None if setting.concurrency is None else min(setting.concurrency, setting.prompts)
+    processes = options.processes or processes_for(in_flight, cores)
     return LoadSpec(
         url=target.client.facts.base_url,
         concurrency=setting.concurrency,
@@ -76,7 +80,7 @@ def load_spec(options: BenchOptions, target: Target, setting: Setting) -> LoadSp
         keep_text=True,
         max_duration_s=options.max_duration_s,
         timeout_s=options.timeout_s,
-        processes=min(options.processes, setting.concurrency or options.processes),
+        processes=min(processes, setting.concurrency or processes),
         key_env=target.key_env,
         key_file=target.key_file,
     )
@@ -86,7 +90,7 @@ def count_source(options: BenchOptions, target: Target, setting: Setting) -> Cou
     """Where this server's exact counts come from, by asking it once; CheckFailed when they are simulated."""
     one = replace(setting, concurrency=1, request_rate=None)
     request = requests_of([("probe", probe_prompt(), _PROBE_TOKENS)], one, target.client, target.template)[0]
-    return probe_counts(load_spec(replace(options, processes=1), target, one), request)
+    return probe_counts(load_spec(replace(options, processes=1), target, one, cores=1), request)
 
 
 def measure(
@@ -98,12 +102,12 @@ def measure(
     *,
     repeated: bool = False,
 ) -> BenchRun:
-    """One run in that setting; its latencies are withheld when the load generator itself spoiled them.
+    """One run in that setting; its latencies and rates are withheld when the load generator itself spoiled them.
 
     `repeated`: this server has had the same prompts before. The cache is emptied after the warm-up, which is there
     for kernels, graphs and clocks, and loses nothing by it.
     """
-    spec = load_spec(options, target, setting)
+    spec = load_spec(options, target, setting, env.cores)
     _warm_up(env, spec, warm_up_requests(gathered, setting, target.client, target.template), setting)
     if target.flush_cache:
         setting = replace(setting, cache_flushed=_flush(target.client))
@@ -132,7 +136,7 @@ def measure(
     mismatches = sum(result.scan_mismatches for result in results)
     looping = looping_answers(records)
     return BenchRun(
-        summary=without_latencies(summary) if withheld else summary,
+        summary=without_timings(summary) if withheld else summary,
         setting=setting,
         samples=samples_of(records, latencies=not withheld),
         withheld=tuple(finding.summary for finding in judged) if withheld else (),

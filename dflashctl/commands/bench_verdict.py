@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from dflashctl.core.bench_options import BenchOptions
     from dflashctl.env import Env
 
+_NO_SPEEDUP = Speedup(per_request=None, aggregate=None)
+
 
 def with_speedups(runs: list[BenchRun]) -> list[BenchRun]:
     """Each run with speculation beside the one without, in the same load of the same prompts."""
@@ -50,13 +52,15 @@ def _load_of(run: BenchRun) -> tuple[object, ...]:
     return (*same, common(setting.overrides))
 
 
-def _speedup(run: BenchRun, base: BenchRun) -> Speedup:
+def _speedup(run: BenchRun, base: BenchRun) -> Speedup | None:
+    """None where neither ratio is known, as when one side's rates are withheld."""
     rate, plain = run.summary.per_request_tokens_per_s, base.summary.per_request_tokens_per_s
     total, plain_total = run.summary.output_tokens_per_s, base.summary.output_tokens_per_s
-    return Speedup(
+    found = Speedup(
         per_request=rate.p50 / plain.p50 if rate and plain and plain.p50 else None,
         aggregate=total / plain_total if total and plain_total else None,
     )
+    return None if found == _NO_SPEEDUP else found
 
 
 def report_of(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def chosen(env: Env, name: str | None) -> str | None:
     """`name`, else the only instance that runs, else the only one known; None when there is none to mean."""
     if name is not None:
-        return check_name(name)
+        return check_name(name, new=False)
     names = env.instances.names()
     running = tuple(snapshot.name for snapshot in readable(env) if snapshot.supervised)
     candidates = running or names

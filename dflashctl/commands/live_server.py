@@ -35,7 +35,7 @@ def live_server(env: Env, name: str | None, url: str | None) -> LiveServer:
                 f"both an instance ({name!r}) and --url were given", hint="leave one of them out"
             )
         return LiveServer(url=_checked(url))
-    snapshot = env.instances.read(check_name(name)) if name is not None else _only(env)
+    snapshot = env.instances.read(check_name(name, new=False)) if name is not None else _only(env)
     record = snapshot.record
     if not snapshot.supervised or record is None or record.served is None:
         raise NotRunning(

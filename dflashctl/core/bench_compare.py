@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _ROUNDS = 2000
 _FEWEST = 2
+_THROUGHPUT = "output_tokens_per_s"
 
 
 class Change(str, Enum):
@@ -172,7 +173,8 @@ def _lacks(one: RunView, other: RunView) -> tuple[Lack, ...]:
 
 
 def _measured(run: RunView) -> list[str]:
-    return [m.name for m in _METRICS if any(value is not None for value in m.pick(run.samples))]
+    sampled = [m.name for m in _METRICS if any(value is not None for value in m.pick(run.samples))]
+    return [*sampled, *((_THROUGHPUT,) if run.output_tokens_per_s else ())]
 
 
 def _kinds(run: RunView) -> str:
@@ -182,7 +184,7 @@ def _kinds(run: RunView) -> str:
 
 def _why(run: RunView) -> str:
     if run.withheld:
-        return f": latencies withheld: {run.withheld[0]}"
+        return f": latencies and rates withheld: {run.withheld[0]}"
     return ": every request failed" if run.errors == run.requests else ""
 
 
@@ -205,7 +207,7 @@ def _change(metric: _Metric, one: Samples, other: Samples, *, paired: bool, seed
 def _throughput(one: RunView, other: RunView) -> MetricChange | None:
     """One figure a run has no interval: it is shown, and judges nothing."""
     a, b = one.output_tokens_per_s, other.output_tokens_per_s
-    return _told("output_tokens_per_s", a, b, None, higher_is_better=True) if a and b else None
+    return _told(_THROUGHPUT, a, b, None, higher_is_better=True) if a and b else None
 
 
 def _told(

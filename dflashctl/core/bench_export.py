@@ -25,6 +25,7 @@ _HEAD = (
     "output_tokens_per_s", "requests_per_s", "per_request_tokens_per_s_p50", "per_request_tokens_per_s_p99",
     "prompt_tokens", "completion_tokens",
 )  # fmt: skip
+_CLIENT = ("late_sends", "connect_ms_p50", "processes", "reconnects", "backlog_bytes_max")
 _TAIL = (
     "speedup_per_request",
     "speedup_aggregate",
@@ -39,6 +40,7 @@ _TAIL = (
     "goodput_good",
     "goodput_attainment",
     "goodput_requests_per_s",
+    *(f"client_{name}" for name in _CLIENT),
 )
 
 
@@ -79,6 +81,7 @@ def _row(file: RunFile, run: RunView) -> list[object]:
             for counts in (run.errors_told or run.errors_by_kind, run.finish_reasons, run.doubts)
         ),
         *(getattr(run.goodput, name, None) for name in ("good", "attainment", "requests_per_s")),
+        *(getattr(run.client, name, None) for name in _CLIENT),
     ]
     return [*head, *latencies, *tail]
 
@@ -92,7 +95,7 @@ def to_bench_serving(file: RunFile) -> str:
 
 
 def _bench_serving(run: RunView) -> dict[str, object]:
-    duration = run.duration_s or None
+    duration = None if run.withheld else run.duration_s or None  # without it no rate is made
     total = run.prompt_tokens + run.completion_tokens
     setting = run.setting
     waited = [value for value in run.samples.e2e_ms if value is not None]

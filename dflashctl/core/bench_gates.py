@@ -67,18 +67,23 @@ def _severity(bad: int, requests: int) -> Severity:
 
 
 def client_findings(runs: tuple[BenchRun, ...]) -> tuple[Finding, ...]:
-    """Runs whose latencies are withheld, because the load generator was the bottleneck."""
+    """Runs whose latencies and rates are withheld, because the load generator was the bottleneck."""
     return tuple(
         Finding(
             id="bench.slow_client",
             severity=Severity.ERROR,
-            summary=f"{run.setting.label}: latencies withheld: {run.withheld[0]}",
+            summary=f"{run.setting.label}: latencies and rates withheld: {run.withheld[0]}",
             detail="\n".join(run.withheld[1:]) or None,
-            fix="--processes 2, a machine with free cores, or --allow-slow-client to see them all the same",
+            fix=f"--processes {_more_processes(run)}, a machine with free cores, or --allow-slow-client to see them all the same",
         )
         for run in runs
         if run.withheld
     )
+
+
+def _more_processes(run: BenchRun) -> int:
+    client = run.summary.client
+    return 2 * client.processes if client else 2
 
 
 def _floor(run: BenchRun, floor: float | None) -> Finding | None:

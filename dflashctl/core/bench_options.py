@@ -65,7 +65,7 @@ class BenchOptions:
     records: bool = False
     csv: str | None = None
     jsonl: str | None = None
-    processes: int = 1
+    processes: int | None = None
     allow_slow_client: bool = False
     timeout_s: float = 1800.0
     max_duration_s: float | None = None
@@ -87,6 +87,19 @@ class Sweep:
         return bool(self.block_sizes or self.servers)
 
 
+def name_and_sweep(words: tuple[str, ...], sweep: tuple[str, ...]) -> tuple[str | None, tuple[str, ...]]:
+    """The instance and all axes: a plain word with "=" can be no name, so it goes on with the list of a `--sweep`."""
+    names = [word for word in words if "=" not in word]
+    axes = tuple(word for word in words if "=" in word)
+    if len(names) > 1:
+        raise UsageProblem(
+            f"several instances are named: {', '.join(names)}", hint="name one of them, or --url URL"
+        )
+    if axes and not sweep:
+        raise UsageProblem(f"{axes[0]!r} is no instance", hint=f"--sweep {' '.join(axes)}")
+    return (names[0] if names else None), (*sweep, *axes)
+
+
 def parse_sweep(words: tuple[str, ...]) -> Sweep:
     """The axes in "block_size=8,16 concurrency=1,8" words; UsageProblem quotes the first bad one.
 
@@ -97,9 +110,7 @@ def parse_sweep(words: tuple[str, ...]) -> Sweep:
         key, equals, listed = word.partition("=")
         items = [item for item in listed.split(",") if item]
         if not equals or not key or not items:
-            raise UsageProblem(
-                f"{word!r} is no sweep", hint="--sweep block_size=8,16 --sweep concurrency=1,8,32"
-            )
+            raise UsageProblem(f"{word!r} is no sweep", hint="--sweep block_size=8,16 concurrency=1,8,32")
         if key not in {"block_size", "concurrency", "rate", "rates"} and "." not in key:
             raise UsageProblem(
                 f"cannot sweep {key!r}",

@@ -34,12 +34,15 @@ class Rate:
 
 @dataclass(frozen=True, kw_only=True)
 class ClientFigures:
-    """The part of ClientHealth that stands in every run."""
+    """The part of ClientHealth that stands in every run; `backlog_bytes_max` is its deferred_bytes_max."""
 
     cpu_share: float
     loop_lag_ms_p99: float
     late_sends: int = 0
     connect_ms_p50: float | None = None
+    processes: int = 1
+    reconnects: int = 0
+    backlog_bytes_max: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,6 +199,9 @@ def _client_figures(client: ClientHealth | None) -> ClientFigures | None:
         loop_lag_ms_p99=client.loop_lag_ms_p99,
         late_sends=client.late_sends,
         connect_ms_p50=client.connect_ms.p50 if client.connect_ms else None,
+        processes=client.processes,
+        reconnects=client.reconnects,
+        backlog_bytes_max=client.deferred_bytes_max,
     )
 
 

@@ -49,7 +49,7 @@ class Speedup:
 class BenchRun:
     """One load of one server. `looping` are answers that fell into a loop, out of `judged` texts.
 
-    `withheld`: why its latencies are left out, empty when they are not. `unfinished`: why it is not whole, None
+    `withheld`: why its latencies and rates are left out, empty when they are not. `unfinished`: why it is not whole, None
     when it is; its figures are then those of the requests that were done.
     """
 

@@ -25,8 +25,8 @@ _DRIFT = 0.2
 _TIMED = frozenset({"ttft_ms", "tpot_ms", "e2e_ms", "per_request_tokens_per_s"})
 
 
-def without_latencies(summary: RunSummary) -> RunSummary:
-    """The summary with every figure that a slow client spoils left unknown; counts and accept length stay."""
+def without_timings(summary: RunSummary) -> RunSummary:
+    """The summary with every latency and rate, which a slow client spoils, left unknown; counts and accept length stay."""
     kept = {name: value for name, value in summary.intervals.items() if name.partition(".")[0] not in _TIMED}
     return replace(
         summary,
@@ -35,6 +35,9 @@ def without_latencies(summary: RunSummary) -> RunSummary:
         itl_ms=None,
         icl_ms=None,
         e2e_ms=None,
+        output_tokens_per_s=None,
+        steady_output_tokens_per_s=None,
+        requests_per_s=None,
         per_request_tokens_per_s=None,
         inverse_tpot_tokens_per_s=None,
         goodput=None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -16,12 +16,16 @@ if TYPE_CHECKING:
 
 TOLERANCE = 0.02
 ACCEPT_LENGTH = "accept_length"
+_FEWEST_TURNS = 5  # fewer lie all on one side of the truth more often than 1 time in 16
+_WIDEST = 0.05
 
 
 class FigureVerdict(str, Enum):
     """`BELOW` and `ABOVE`: the whole interval lies outside the published value and its tolerance.
 
-    An accept length without an interval is `UNJUDGED`; a rate never has one, so it is judged as the figure it is.
+    An accept length of fewer than 5 turns is `UNJUDGED`, and so is one whose interval reaches the published value but is
+    wider than 5 % of it to each side (or than the tolerance, where that is more): it would agree with a bad one, too.
+    A rate never has an interval, so it is judged as the figure it is.
     """
 
     REPRODUCED = "reproduced"
@@ -72,6 +76,7 @@ def expectations(
 @dataclass(frozen=True, kw_only=True)
 class _Measurement:
     value: float | None
+    turns: int = 0
     interval: Interval | None = None
     unlike: str | None = None
     note: str | None = None
@@ -81,19 +86,18 @@ def _measurement(
     figure: Figure, summary: RunSummary, setting: Setting, samples: Samples | None
 ) -> _Measurement:
     """The run's value; where only the first turns were published, theirs, since later turns have other lengths."""
-    value, interval = _measured(figure.metric, summary)
+    whole = _measured(figure.metric, summary)
     turns = figure.turns
     if turns is None or setting.turns <= setting.prompts * turns:
-        return _Measurement(value=value, interval=interval)
+        return whole
     if figure.metric != ACCEPT_LENGTH or samples is None:
-        return _Measurement(
-            value=value, interval=interval, unlike=f"all turns measured, published turns 1 to {turns}"
-        )
+        return replace(whole, unlike=f"all turns measured, published turns 1 to {turns}")
     first = first_turns(samples, turns)
     if not first:
         return _Measurement(value=None)
     return _Measurement(
         value=mean(first),
+        turns=len(first),
         interval=mean_interval(first, seed=setting.seed),
         note=f"{mean(first):.3f} over turns 1 to {turns} alone, as published",
     )
@@ -138,7 +142,8 @@ def _unlike(published: Sampling, setting: Setting) -> str | None:
 def _judged(figure: Figure, found: _Measurement, unlike: str | None, tolerance: float) -> Expectation:
     why = "; ".join(reason for reason in (unlike, found.unlike) if reason) or None
     verdict = _verdict(figure, found, why, tolerance)
-    note = "not judged: one turn has no interval" if verdict is FigureVerdict.UNJUDGED else found.note
+    unjudged = _unjudged(figure, found, tolerance) if verdict is FigureVerdict.UNJUDGED else None
+    note = "; ".join(told for told in (found.note, unjudged) if told) or None
     return Expectation(
         metric=figure.metric,
         published=figure.value,
@@ -155,25 +160,42 @@ def _verdict(figure: Figure, found: _Measurement, unlike: str | None, tolerance:
         return FigureVerdict.UNMEASURED
     if unlike is not None:
         return FigureVerdict.UNLIKE
-    if found.interval is None and figure.metric == ACCEPT_LENGTH:
-        return FigureVerdict.UNJUDGED
     interval = found.interval
+    if figure.metric == ACCEPT_LENGTH and (interval is None or found.turns < _FEWEST_TURNS):
+        return FigureVerdict.UNJUDGED
     low, high = (interval.low, interval.high) if interval else (found.value, found.value)
     if high < figure.value * (1 - tolerance):
         return FigureVerdict.BELOW
-    return FigureVerdict.ABOVE if low > figure.value * (1 + tolerance) else FigureVerdict.REPRODUCED
+    if low > figure.value * (1 + tolerance):
+        return FigureVerdict.ABOVE
+    wide = _half_width(figure, interval) > max(_WIDEST, tolerance)
+    return FigureVerdict.UNJUDGED if wide else FigureVerdict.REPRODUCED
 
 
-def _measured(metric: str, summary: RunSummary) -> tuple[float | None, Interval | None]:
-    """The run's value for a published metric's name and its interval; (None, None) for an unknown name.
+def _half_width(figure: Figure, interval: Interval | None) -> float:
+    """How far the interval reaches to each side, as a share of the published value."""
+    return (interval.high - interval.low) / 2 / figure.value if interval else 0.0
+
+
+def _unjudged(figure: Figure, found: _Measurement, tolerance: float) -> str:
+    """Why so few requests give no verdict, and what does."""
+    interval = found.interval
+    if interval is None or found.turns < _FEWEST_TURNS:
+        return f"not judged: {found.turns} of the {_FEWEST_TURNS} turns that a verdict needs: raise --count"
+    return (
+        f"not judged: the interval [{interval.low:.2f}, {interval.high:.2f}] is ± {_half_width(figure, interval):.1%} of the "
+        f"published figure, too wide for a verdict (± {max(_WIDEST, tolerance):.0%}): raise --count"
+    )
+
+
+def _measured(metric: str, summary: RunSummary) -> _Measurement:
+    """The run's value for a published metric's name, with its interval; nothing for an unknown name.
 
     `request_tokens_per_s` is a published peak of single requests, so p99 stands beside it.
     """
     accept, rate = summary.accept_length, summary.per_request_tokens_per_s
-    if metric == ACCEPT_LENGTH:
-        return (accept.mean, accept.mean_interval) if accept else (None, None)
+    if metric == ACCEPT_LENGTH and accept is not None:
+        return _Measurement(value=accept.mean, turns=accept.turns, interval=accept.mean_interval)
     if metric == "output_tokens_per_s":
-        return summary.output_tokens_per_s, None
-    if metric == "request_tokens_per_s":
-        return (rate.p99, None) if rate else (None, None)
-    return None, None
+        return _Measurement(value=summary.output_tokens_per_s)
+    return _Measurement(value=rate.p99 if rate and metric == "request_tokens_per_s" else None)

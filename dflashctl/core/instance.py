@@ -37,12 +37,13 @@ def is_name(name: str) -> bool:
     return _NAME.fullmatch(name) is not None and ".." not in name
 
 
-def check_name(name: str) -> str:
-    """`name` when it can be an instance's name, else UsageProblem."""
+def check_name(name: str, *, new: bool = True) -> str:
+    """`name` when it can be an instance's name, else UsageProblem; `new`: it is about to be given, so another may be."""
     if not is_name(name):
+        rule = "use lower-case letters, digits, '.', '_' and '-', at most 63 characters: --name NAME"
         raise UsageProblem(
             f"{name!r} cannot be an instance name",
-            hint="use lower-case letters, digits, '.', '_' and '-', at most 63 characters: --name NAME",
+            hint=rule if new else "`dflashctl status` lists the instances",
         )
     return name
 

@@ -51,9 +51,15 @@ class RateView:
 
 @dataclass(frozen=True, kw_only=True)
 class ClientView:
+    """None: a figure that the file's release did not write yet, or a connect time that there was not."""
+
     cpu_share: float
     loop_lag_ms_p99: float
     late_sends: int = 0
+    connect_ms_p50: float | None = None
+    processes: int | None = None
+    reconnects: int | None = None
+    backlog_bytes_max: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -58,7 +58,7 @@ class FileInstances:
 
     def read(self, name: str) -> Snapshot:
         try:
-            folder = self._folder(check_name(name), create=False)
+            folder = self._folder(check_name(name, new=False), create=False)
         except FileNotFoundError:
             return Snapshot(name=name, supervised=False)
         try:
@@ -94,7 +94,7 @@ class FileInstances:
 
     def events(self, name: str) -> tuple[JournalEvent, ...]:
         try:
-            folder = self._folder(check_name(name), create=False)
+            folder = self._folder(check_name(name, new=False), create=False)
         except FileNotFoundError:
             return ()
         try:
@@ -110,7 +110,7 @@ class FileInstances:
             return None
 
     def log_files(self, name: str) -> tuple[Path, ...]:
-        logs = self._path(check_name(name)) / "logs"
+        logs = self._path(check_name(name, new=False)) / "logs"
         try:
             os.close(self._folder(name, create=False))
         except FileNotFoundError:
@@ -125,7 +125,7 @@ class FileInstances:
         return log_tail.tail(self.log_files(name), count)
 
     def log_follow(self, name: str) -> Callable[[], tuple[str, ...]]:
-        return log_tail.Follower(self._path(check_name(name)) / "logs" / LOG).new_lines
+        return log_tail.Follower(self._path(check_name(name, new=False)) / "logs" / LOG).new_lines
 
     def _path(self, name: str) -> Path:
         return self._root.joinpath(*_BELOW, name)

@@ -6,6 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from dflashctl.core.bench_remarks import faults, notes
+from dflashctl.core.client_line import client_line
 from dflashctl.core.latency import DEFINITIONS
 from dflashctl.report_html.charts import svg_charts
 from dflashctl.report_html.series import all_runs, server_of
@@ -25,7 +26,7 @@ p.made { color: #666; margin: 0 0 16px; }
 table { border-collapse: collapse; font-size: 13px; font-variant-numeric: tabular-nums; }
 th, td { padding: 5px 7px; text-align: right; white-space: nowrap; border-bottom: 1px solid #e4e4e4; }
 th { font-weight: 600; border-bottom: 2px solid #bbb; } td.left, th.left { text-align: left; }
-td.reproduced, td.above, td.faster { color: #00674a; } td.below, td.slower { color: #a52a00; font-weight: 600; } td.unlike { color: #7a5c00; }
+td.reproduced, td.above, td.faster { color: #00674a; } td.below, td.slower { color: #a52a00; font-weight: 600; } td.unlike, td.unjudged { color: #7a5c00; }
 .charts { display: grid; grid-template-columns: repeat(auto-fill, minmax(520px, 1fr)); gap: 24px; }
 figure { margin: 0; padding: 12px; border: 1px solid #e4e4e4; border-radius: 6px; } figure svg { width: 100%; height: auto; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: 2px 16px; font-size: 13px; margin: 0; } dt { color: #666; } dd { margin: 0; overflow-wrap: anywhere; }
@@ -197,9 +198,17 @@ def _warnings(files: tuple[RunFile, ...]) -> str:
     plain = [
         f"{prefix}{run.label}: {note}"
         for prefix, run in all_runs(files)
-        for note in (*notes(run), *(f"{e.metric}: {e.note}" for e in run.expectations if e.note))
+        for note in (
+            *notes(run),
+            *_client(run),
+            *(f"{e.metric}: {e.note}" for e in run.expectations if e.note),
+        )
     ]
     return _bullets("warnings", told) + _bullets("notes", plain)
+
+
+def _client(run: RunView) -> Sequence[str]:
+    return (f"client: {client_line(run.client)}",) if run.client else ()
 
 
 def _bullets(kind: str, told: list[str]) -> str:

@@ -7,7 +7,7 @@ from functools import cache
 
 from dflashctl.bench import RequestRecord, RunLabels, SpecCounts, summarise
 from dflashctl.core.bench_runs import BenchResult, BenchRun
-from dflashctl.core.bench_samples import samples_of
+from dflashctl.core.bench_samples import samples_of, without_timings
 from dflashctl.core.bench_setting import GpuInfo, GpuReading, ModelIdentity, Provenance, Setting
 from dflashctl.core.report import to_json
 from dflashctl.core.run_view import RunFile, read_run_file
@@ -28,6 +28,7 @@ SETTING = Setting(
     prompts=40,
     prompts_hash="abc",
 )
+TIMED = ("ttft_ms", "tpot_ms", "e2e_ms", "tokens_per_s")
 ORIGIN = Provenance(
     started_at="2026-11-30T00:00:00+00:00",
     dflashctl_version="0.1.0",
@@ -101,3 +102,13 @@ def run_file(*runs: BenchRun, origin: Provenance = ORIGIN, name: str = "run.json
 def spread(steps: int, *, count: int = 40, **changes) -> BenchRun:
     """`count` requests of 120 tokens whose verify steps vary a little around `steps`."""
     return run([record(i, steps=steps + (i % 5) - 2) for i in range(count)], **changes)
+
+
+def withheld(measured: BenchRun) -> BenchRun:
+    """That run as it is kept when the load generator was the bottleneck."""
+    return replace(
+        measured,
+        summary=without_timings(measured.summary),
+        samples=replace(measured.samples, **dict.fromkeys(TIMED, (None,) * len(measured.samples.ids))),
+        withheld=("the loop lagged",),
+    )

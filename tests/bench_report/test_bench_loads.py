@@ -45,6 +45,30 @@ def test_any_load_goes_with_any_number_of_processes(env, server, load, processes
     options = BenchOptions(url=server.url, count=6, processes=processes, output="x.json", **load)
     runs = bench(env, options).data.runs
     assert {(run.summary.requests, run.summary.errors) for run in runs} == {(6, 0)}
+    for run in runs:
+        assert run.summary.client.processes == min(processes, run.setting.concurrency or processes)
+
+
+@pytest.mark.parametrize(
+    ("load", "cores", "processes"),
+    [
+        ({"concurrency": (1100,)}, 4, 2),
+        ({"concurrency": (1100,)}, 2, 1),
+        ({"concurrency": (1100,), "processes": 1}, 4, 1),
+        ({"concurrency": (1100,), "processes": 3}, 2, 3),
+        ({"concurrency": (2048,), "count": 20}, 64, 1),  # never more than 20 in flight
+        ({"concurrency": (8,)}, 64, 1),
+        ({"rates": (20_000.0,)}, 64, 1),
+    ],
+    ids=str,
+)
+def test_a_load_gets_the_processes_that_it_asks_for(server, tmp_path, load, cores, processes):
+    env = Env(cwd=tmp_path, environ={"HOME": str(tmp_path)}, cores=cores)
+    (tmp_path / "mine.jsonl").write_text("".join(f'{{"prompt": "{n}"}}\n' for n in range(1100)))
+    options = BenchOptions(url=server.url, prompts="mine.jsonl", warm_up=0, output="x.json", **load)
+    (run,) = bench(env, options).data.runs
+    assert run.summary.client.processes == processes
+    assert json.loads((tmp_path / "x.json").read_text())["runs"][0]["client"]["processes"] == processes
 
 
 def test_a_prompts_file_may_begin_with_a_byte_order_mark(env, server, tmp_path):

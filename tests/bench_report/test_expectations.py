@@ -12,6 +12,7 @@ from dflashctl.core.bench_record import RequestError
 from dflashctl.core.expectations import FigureVerdict, expectations
 from dflashctl.core.findings import Severity
 from dflashctl.core.profile import Expect, Figure, Sampling
+from dflashctl.core.stats import Interval
 from tests.bench_report.made_runs import record, run, spread
 
 AS_PUBLISHED = Sampling(temperature=0.0, top_p=1.0, max_tokens=4096, thinking=True)
@@ -149,14 +150,50 @@ def test_a_slow_client_is_told():
     assert slow.severity is Severity.ERROR
 
 
-@pytest.mark.parametrize("published", [9.0, 6.0, 3.0])
-def test_an_accept_length_without_an_interval_is_not_judged(published):
-    measured = run([record(0)])
-    (found,) = expectations(expect(published), measured.summary, measured.setting)
-    assert found.verdict is FigureVerdict.UNJUDGED
-    assert "no interval" in found.note
+FEW = [60, 15, 24]  # verify steps of 120 tokens: accept lengths 2, 8 and 5
+
+
+@pytest.mark.parametrize(
+    ("steps", "published", "tolerance", "verdict", "told"),
+    [
+        ([20], 9.0, 0.02, FigureVerdict.UNJUDGED, "1 of the 5 turns that a verdict needs: raise --count"),
+        ([20], 6.0, 0.02, FigureVerdict.UNJUDGED, "1 of the 5 turns"),
+        ([20], 3.0, 0.02, FigureVerdict.UNJUDGED, "1 of the 5 turns"),
+        ([20, 20], 6.0, 0.02, FigureVerdict.UNJUDGED, "2 of the 5 turns"),
+        (FEW, 5.905, 0.02, FigureVerdict.UNJUDGED, "3 of the 5 turns"),
+        ([20, 21, 20, 19], 9.0, 0.02, FigureVerdict.UNJUDGED, "4 of the 5 turns"),
+        (FEW * 4, 5.0, 0.02, FigureVerdict.UNJUDGED, "too wide for a verdict (± 5%): raise --count"),
+        (FEW * 4, 5.0, 0.5, FigureVerdict.REPRODUCED, None),
+        (FEW * 4, 12.0, 0.02, FigureVerdict.BELOW, None),
+        (FEW * 4, 2.0, 0.02, FigureVerdict.ABOVE, None),
+        ([20, 21, 20, 19, 20], 6.0, 0.02, FigureVerdict.REPRODUCED, None),
+        ([20, 21, 20, 19, 20], 9.0, 0.02, FigureVerdict.BELOW, None),
+        ([7, 9, 10, 8, 12, 8] * 10, 13.6, 0.02, FigureVerdict.REPRODUCED, None),
+    ],
+)  # fmt: skip
+def test_too_few_requests_to_tell_are_not_judged(steps, published, tolerance, verdict, told):
+    measured = run([record(i, steps=count) for i, count in enumerate(steps)])
+    (found,) = expectations(expect(published), measured.summary, measured.setting, tolerance)
+    assert found.verdict is verdict, found
     assert found.deviation is not None
-    assert gate_findings((replace(measured, expectations=(found,)),), Gates()) == ()
+    assert (found.note is None) is (told is None)
+    assert told is None or told in found.note
+    failures = gate_findings((replace(measured, expectations=(found,)),), Gates())
+    assert bool(failures) is (verdict is FigureVerdict.BELOW)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "reach"),
+    [(13.04, 14.01, "reproduced"), (7.20, 7.46, "reproduced"), (2.0, 8.0, "unjudged")],
+)
+def test_the_tiny_pair_s_sixty_problems_are_enough_to_judge_by(low, high, reach):
+    measured = spread(20)
+    accept = replace(
+        measured.summary.accept_length, mean=(low + high) / 2, mean_interval=Interval(low=low, high=high)
+    )
+    summary = replace(measured.summary, accept_length=accept)
+    (found,) = expectations(expect((low + high) / 2), summary, measured.setting)
+    assert found.verdict.value == reach
 
 
 def talks(count: int, first: int, second: int):
@@ -182,7 +219,7 @@ def talks(count: int, first: int, second: int):
     ],
 )
 def test_a_figure_of_first_turns_is_judged_by_those_turns(turns, value, verdict, told):
-    measured = talks(20, first=20, second=40)
+    measured = talks(100, first=20, second=40)
     figure = Figure(metric="accept_length", dataset="gsm8k", value=value, turns=turns)
     published = Expect(sampling=AS_PUBLISHED, figures=(figure,))
     (found,) = expectations(published, measured.summary, measured.setting, samples=measured.samples)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dflashctl.core.bench_samples import run_warnings, without_latencies
+from dflashctl.core.bench_samples import run_warnings
 from dflashctl.core.bench_setting import GpuReading
-from tests.bench_report.made_runs import record, spread
+from tests.bench_report.made_runs import record
 
 
 def warnings(records, *, mismatches=0, looping=(), readings=(), in_flight=1):
@@ -39,11 +39,3 @@ def test_loops_empty_answers_mismatches_and_throttling_are_named():
     ):
         assert words in told
     assert "gpu_idle" not in told
-
-
-def test_withheld_latencies_leave_accept_length():
-    summary = without_latencies(spread(20).summary)
-    assert summary.accept_length is not None
-    assert (summary.ttft_ms, summary.tpot_ms, summary.e2e_ms, summary.per_request_tokens_per_s) == (None,) * 4
-    assert not any(name.startswith(("ttft", "tpot", "e2e", "per_request")) for name in summary.intervals)
-    assert summary.intervals

@@ -66,7 +66,9 @@ def fish(line: str) -> str:
 
 
 @pytest.mark.parametrize("shell", ["bash", "fish"])
-@pytest.mark.parametrize(("line", "wanted", "unwanted"), CASES)
+@pytest.mark.parametrize(
+    ("line", "wanted", "unwanted"), [*CASES, ("dflashctl bench run", {"running-one"}, {"tiny-cpu"})]
+)
 def test_tab_offers(shell, line, wanted, unwanted, shell_environment, tmp_path):
     needed(shell)
     script = {"bash": bash, "fish": fish}[shell](line)

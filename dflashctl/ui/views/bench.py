@@ -8,6 +8,7 @@ from rich.text import Text
 
 from dflashctl.core.bench_remarks import notes
 from dflashctl.core.bench_runs import BenchResult, BenchRun
+from dflashctl.core.client_line import client_line, worst_client
 from dflashctl.core.expectations import ACCEPT_LENGTH, Expectation, FigureVerdict
 from dflashctl.core.latency import DEFINITIONS
 from dflashctl.ui.views.bench_compare import compared
@@ -43,6 +44,8 @@ _COLUMNS = (
 )
 _WHICH_RUN = 3  # the first columns say which run a row is of
 
+_MOST_CLIENT_LINES = 3
+
 
 def render(report: Report) -> list[RenderableType]:
     result = report.data
@@ -52,6 +55,7 @@ def render(report: Report) -> list[RenderableType]:
     lines += [line for run in result.runs for line in _figures(run)]
     lines += [line for run in result.runs for line in _buckets(run)]
     lines += [Text(f"{run.setting.label}: {note}") for run in result.runs for note in notes(run.summary)]
+    lines += _clients(result.runs)
     lines.append(Text(_legend(), style="detail"))
     lines += compared(result.comparison) if result.comparison else []
     lines.append(Text(f"written to {', '.join((str(result.path), *result.written))}"))
@@ -154,6 +158,15 @@ def _buckets(run: BenchRun) -> list[RenderableType]:
         for bucket in run.buckets
         if bucket.accept_length is not None
     ]
+
+
+def _clients(runs: tuple[BenchRun, ...]) -> list[RenderableType]:
+    """A line a run says how the load generator did; of many runs one line says the worst."""
+    known = [(run.setting.label, run.summary.client) for run in runs if run.summary.client is not None]
+    if len(known) > _MOST_CLIENT_LINES:
+        worst = worst_client([client for _, client in known])
+        return [Text(f"client, at worst of {len(known)} runs: {client_line(worst)}")]
+    return [Text(f"{label}: client: {client_line(client)}") for label, client in known]
 
 
 def _legend() -> str:
