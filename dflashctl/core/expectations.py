@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 TOLERANCE = 0.02
 ACCEPT_LENGTH = "accept_length"
 _FEWEST_TURNS = 5  # fewer lie all on one side of the truth more often than 1 time in 16
-_WIDEST = 0.05
+_WIDEST = 0.10  # so wide that the smallest published sets (80 conversations) are judged when measured whole
 
 
 class FigureVerdict(str, Enum):
     """`BELOW` and `ABOVE`: the whole interval lies outside the published value and its tolerance.
 
     An accept length of fewer than 5 turns is `UNJUDGED`, and so is one whose interval reaches the published value but is
-    wider than 5 % of it to each side (or than the tolerance, where that is more): it would agree with a bad one, too.
+    wider than 10 % of it to each side (or than the tolerance, where that is more): it would agree with a bad one, too.
     A rate never has an interval, so it is judged as the figure it is.
     """
 

@@ -162,7 +162,7 @@ FEW = [60, 15, 24]  # verify steps of 120 tokens: accept lengths 2, 8 and 5
         ([20, 20], 6.0, 0.02, FigureVerdict.UNJUDGED, "2 of the 5 turns"),
         (FEW, 5.905, 0.02, FigureVerdict.UNJUDGED, "3 of the 5 turns"),
         ([20, 21, 20, 19], 9.0, 0.02, FigureVerdict.UNJUDGED, "4 of the 5 turns"),
-        (FEW * 4, 5.0, 0.02, FigureVerdict.UNJUDGED, "too wide for a verdict (± 5%): raise --count"),
+        (FEW * 4, 5.0, 0.02, FigureVerdict.UNJUDGED, "too wide for a verdict (± 10%): raise --count"),
         (FEW * 4, 5.0, 0.5, FigureVerdict.REPRODUCED, None),
         (FEW * 4, 12.0, 0.02, FigureVerdict.BELOW, None),
         (FEW * 4, 2.0, 0.02, FigureVerdict.ABOVE, None),
