@@ -13,6 +13,7 @@ from dflashctl.commands.doctor_gather import (
     survey,
     weights_folder,
 )
+from dflashctl.core.deep import DeepRequest
 from dflashctl.core.doctor_result import DoctorResult, DoctorWatch, unknown_facts
 from dflashctl.core.doctor_verdict import outcome_of, verdict
 from dflashctl.core.errors import ExitCode, UsageProblem
@@ -125,15 +126,23 @@ def _from_plan(facts: Facts) -> tuple[Finding, ...]:
 
 def _go_deep(env: Env, options: DoctorOptions, facts: Facts) -> Facts:
     env.notify(
-        Progress(step="deep", text="starting CUDA, copying, reducing, reading and compiling; up to 3 minutes")
+        Progress(step="deep", text="starting CUDA, copying, reducing, reading and compiling; up to 4 minutes")
     )
-    folder = None
-    if options.plan.profile:
-        folder = weights_folder(env, env.profiles.load(options.plan.profile))
-    gpus = tuple(gpu.uuid for gpu in facts.gpus)
-    deep = env.machine.deep(engine_python(env, options.plan), gpus, folder)
+    deep = env.machine.deep(_deep_request(env, options, facts))
     env.notify(Progress(step="deep", text="tried", final=True))
     return replace(facts, deep=deep)
+
+
+def _deep_request(env: Env, options: DoctorOptions, facts: Facts) -> DeepRequest:
+    """The plan's GPUs and weights; a profile that needs no GPU is not judged by any."""
+    python = engine_python(env, options.plan)
+    gpus = tuple(gpu.uuid for gpu in facts.gpus)
+    if facts.profile is None:
+        return DeepRequest(python=python, gpus=gpus, no_weights="no profile names the weights")
+    folder = weights_folder(env, env.profiles.load(options.plan.profile))
+    if not facts.needs_gpus:
+        return DeepRequest(python=python, weights=folder, no_gpus="the profile needs no GPU")
+    return DeepRequest(python=python, gpus=gpus, weights=folder)
 
 
 def _save(env: Env, options: DoctorOptions, machine: Machine) -> str | None:

@@ -25,7 +25,7 @@ from dflashctl.edges.text_file import read_text
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dflashctl.core.deep import DeepFacts
+    from dflashctl.core.deep import DeepFacts, DeepRequest
     from dflashctl.core.machine import Link
 
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
@@ -92,19 +92,13 @@ class SystemMachineProbe:
             owner_name=owner.command if owner else None,
         )
 
-    def deep(self, python: str, gpus: tuple[str, ...], weights: Path | None) -> DeepFacts:
+    def deep(self, request: DeepRequest) -> DeepFacts:
         from dflashctl.edges.deep import probe
 
-        known = {gpu.uuid: gpu for gpu in self.snapshot().gpus}
-        chosen = [known[uuid] for uuid in gpus if uuid in known]
+        known = {gpu.uuid: gpu for gpu in self.snapshot().gpus} if request.gpus else {}
+        chosen = [known[uuid] for uuid in request.gpus if uuid in known]
         pair = max((gpu.compute_capability for gpu in chosen if gpu.compute_capability), default=None)
-        return probe(
-            python,
-            self._environ,
-            gpus=tuple(gpu.uuid for gpu in chosen),
-            architecture=f"sm_{pair[0]}{pair[1]}" if pair else None,
-            weights=weights,
-        )
+        return probe(request, self._environ, architecture=f"sm_{pair[0]}{pair[1]}" if pair else None)
 
     def load(self, path: Path) -> Machine:
         from dflashctl.edges.machine_file import read_machine

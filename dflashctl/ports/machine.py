@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dflashctl.core.deep import DeepFacts
+    from dflashctl.core.deep import DeepFacts, DeepRequest
     from dflashctl.core.facts import PortUse
     from dflashctl.core.machine import Gpu, Machine
 
@@ -25,8 +25,8 @@ class MachineProbe(Protocol):
     def port_use(self, host: str, port: int, purpose: str) -> PortUse:
         """Whether a server could listen there, and who does now."""
 
-    def deep(self, python: str, gpus: tuple[str, ...], weights: Path | None) -> DeepFacts:
-        """Start CUDA, copy between the GPUs (UUIDs), reduce over them, read weights, compile; takes seconds.
+    def deep(self, request: DeepRequest) -> DeepFacts:
+        """Start CUDA, copy between the GPUs, reduce over them, read weights, compile; takes seconds.
 
         Only tries and reports; everything runs in processes of its own with a limit in time.
         """

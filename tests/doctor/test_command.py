@@ -182,9 +182,9 @@ def test_deep_tries_the_plans_gpus_and_reports(tmp_path):
     )
     env, probe = env_for(topology("2x-h200"), tmp_path, attempts=attempts)
     report = doctor(env, DoctorOptions(plan=PlanRequest(profile="tiny-gpu"), deep=True))
-    ((_, gpus, weights),) = probe.tried
-    assert gpus == ("GPU-00000000-0000-0000-0000-000000000000",)
-    assert list(weights.glob("*.safetensors"))
+    (tried,) = probe.tried
+    assert tried.gpus == ("GPU-00000000-0000-0000-0000-000000000000",)
+    assert list(tried.weights.glob("*.safetensors"))
     assert [f.id for f in errors(report.findings)] == ["deep_links"]
     out, _ = printed(report)
     assert "CUDA starts  0.7 s for 2 GPUs" in out
@@ -200,7 +200,23 @@ def test_a_saved_machine_cannot_be_tried(option, tmp_path):
         doctor(env, DoctorOptions(plan=request, **{option: True}))
 
 
-NOT_TRIED = {"deep_cuda", "deep_links", "deep_disk", "deep_jit"}
+@pytest.mark.parametrize(
+    ("profile", "gpus", "no_gpus", "weights", "no_weights"),
+    [
+        ("tiny-gpu", 1, "no GPU", True, "no weights on disk yet"),
+        ("tiny-cpu", 0, "the profile needs no GPU", True, "no weights on disk yet"),
+        ("", 2, "no GPU", False, "no profile names the weights"),
+    ],
+)
+def test_deep_tries_what_the_profile_needs(profile, gpus, no_gpus, weights, no_weights, tmp_path):
+    env, probe = env_for(topology("2x-h200"), tmp_path)
+    doctor(env, DoctorOptions(plan=PlanRequest(profile=profile), deep=True))
+    (tried,) = probe.tried
+    assert (len(tried.gpus), tried.no_gpus) == (gpus, no_gpus)
+    assert (tried.weights is not None, tried.no_weights) == (weights, no_weights)
+
+
+NOT_TRIED = {"deep_cuda", "deep_torch", "deep_links", "deep_disk", "deep_jit"}
 
 
 @pytest.mark.parametrize(
@@ -208,9 +224,13 @@ NOT_TRIED = {"deep_cuda", "deep_links", "deep_disk", "deep_jit"}
     [
         (DeepFacts(skipped=("all",)), set()),
         (DeepFacts(cuda_error=0), {"deep_cuda"}),
+        (DeepFacts(cuda_error_text="no end within 120 s"), {"deep_cuda"}),
+        (DeepFacts(torch_devices=8), {"deep_torch"}),
+        (DeepFacts(torch_error="killed by SIGSEGV"), {"deep_torch"}),
         (DeepFacts(copies=(PairCopy(a=0, b=1, right=True, gb_per_s=1.0),)), {"deep_links"}),
         (DeepFacts(all_reduce_tried=True, all_reduce_right=True), {"deep_links"}),
         (DeepFacts(disk_read_gb_per_s=1.0), {"deep_disk"}),
+        (DeepFacts(disk_error="no end within 60 s"), {"deep_disk"}),
         (DeepFacts(jit_compile_s=1.0), {"deep_jit"}),
         (DeepFacts(jit_error="no"), {"deep_jit"}),
     ],

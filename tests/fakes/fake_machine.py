@@ -33,8 +33,8 @@ class FakeMachine:
         pid, name = self.taken[port]
         return PortUse(port=port, purpose=purpose, free=False, owner_pid=pid, owner_name=name)
 
-    def deep(self, python, gpus, weights):
-        self.tried.append((python, gpus, weights))
+    def deep(self, request):
+        self.tried.append(request)
         return self.attempts
 
     def load(self, path):

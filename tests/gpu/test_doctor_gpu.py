@@ -19,6 +19,7 @@ from itertools import combinations
 import pytest
 
 from dflashctl.commands.doctor import DoctorOptions, doctor
+from dflashctl.core.deep import DeepRequest
 from dflashctl.core.findings import Severity
 from dflashctl.core.fit import GIB, FitRequest, FitVerdict
 from dflashctl.core.fit_verdict import judge_fit
@@ -267,7 +268,7 @@ def test_deep_works_here():
 def test_deep_over_all_gpus():
     probe = SystemMachineProbe()
     gpus = [gpu.uuid for gpu in probe.snapshot().gpus]
-    deep = probe.deep(sys.executable, tuple(gpus), None)
+    deep = probe.deep(DeepRequest(python=sys.executable, gpus=tuple(gpus)))
     assert (deep.cuda_error, deep.cuda_devices) == (0, len(gpus))
     if len(gpus) > 1 and not any("torch" in reason for reason in deep.skipped):
         assert all(copy.right for copy in deep.copies)
