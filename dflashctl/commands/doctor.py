@@ -169,11 +169,16 @@ def _watch(env: Env) -> Iterator[Report]:
     """Clocks, power, throttling and memory once a second, until the user stops it."""
     begin = env.clock.monotonic()
     while True:
-        gpus = env.machine.activity()
-        problem = None if gpus else env.machine.snapshot().gpu_problem or "no GPU to watch"
-        data = DoctorWatch(at_s=round(env.clock.monotonic() - begin, 1), gpus=gpus, problem=problem)
+        now = env.machine.activity()
+        problem = None if now.gpus else _nothing_to_watch(env, now.unreadable)
+        at_s = round(env.clock.monotonic() - begin, 1)
+        data = DoctorWatch(at_s=at_s, gpus=now.gpus, unreadable=now.unreadable, problem=problem)
         if problem is not None:
             yield Report(command="doctor", data=data, outcome=Outcome.FAILED, exit_code=ExitCode.CHECK_FAILED)
             return
         yield Report(command="doctor", data=data)
         env.clock.sleep(_WATCH_EVERY_S)
+
+
+def _nothing_to_watch(env: Env, unreadable: tuple[str, ...]) -> str:
+    return env.machine.snapshot().gpu_problem or "; ".join(unreadable) or "no GPU to watch"

@@ -155,6 +155,14 @@ class Gpu:
 
 
 @dataclass(frozen=True, kw_only=True)
+class GpuActivity:
+    """The GPUs with only what changes while a server runs; `unreadable` are those that the driver cannot open now."""
+
+    gpus: tuple[Gpu, ...] = ()
+    unreadable: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Link:
     """The connection of GPUs `a` < `b` (indices); `path` is the PCIe path, whatever `kind` says of NVLink.
 

@@ -48,8 +48,7 @@ def read_gpu(lib: Any, index: int, handle: Any) -> Gpu:
     active, total, down, version = lanes(asker, handle)
     return Gpu(
         index=index,
-        uuid=asker.ask("uuid", "nvmlDeviceGetUUID", handle) or f"unknown-{index}",
-        name=asker.ask("name", "nvmlDeviceGetName", handle) or "NVIDIA GPU",
+        **identity(asker, index, handle),
         memory_total_bytes=memory[0],
         memory_free_bytes=memory[1],
         memory_reserved_bytes=memory[2],
@@ -73,6 +72,14 @@ def read_gpu(lib: Any, index: int, handle: Any) -> Gpu:
         **_pcie(asker, handle),
         unknown=tuple(asker.unknown),
     )
+
+
+def identity(asker: Asker, index: int, handle: Any) -> dict[str, Any]:
+    """UUID and name; a lost GPU, whose handle may outlive it, tells neither."""
+    return {
+        "uuid": asker.ask("uuid", "nvmlDeviceGetUUID", handle) or f"unknown-{index}",
+        "name": asker.ask("name", "nvmlDeviceGetName", handle) or "NVIDIA GPU",
+    }
 
 
 def read_activity(lib: Any, handle: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from dflashctl.core.deep import DeepFacts, DeepRequest
     from dflashctl.core.facts import PortUse
-    from dflashctl.core.machine import Gpu, Machine
+    from dflashctl.core.machine import GpuActivity, Machine
 
 
 class MachineProbe(Protocol):
@@ -19,8 +19,8 @@ class MachineProbe(Protocol):
     def survey(self, python: str) -> Machine:
         """`snapshot` with the host's facts and what the engine's interpreter `python` has installed."""
 
-    def activity(self) -> tuple[Gpu, ...]:
-        """The GPUs with only what changes while a server runs; empty without a driver."""
+    def activity(self) -> GpuActivity:
+        """The GPUs with only what changes while a server runs; empty without a driver. A lost GPU hides no other."""
 
     def port_use(self, host: str, port: int, purpose: str) -> PortUse:
         """Whether a server could listen there, and who does now."""

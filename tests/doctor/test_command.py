@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import itertools
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -256,6 +257,23 @@ def test_watch_looks_once_a_second(tmp_path):
     assert "1980/1980 MHz" in rows[1]
     assert rows[1].rstrip().endswith("sw_power_cap")
     assert "?/700 W" in rows[2]
+
+
+def test_watch_goes_on_past_a_lost_gpu_and_names_it(tmp_path):
+    env, probe = env_for(topology("2x-h200-busy"), tmp_path)
+    looks = doctor(env, DoctorOptions(watch=True))
+    before = next(looks)
+    kept = probe.machine.gpus[:1]
+    probe.machine = replace(probe.machine, gpus=kept, gpus_unreadable=("GPU 1: GPU is lost",))
+    after = next(looks)
+    assert (len(before.data.gpus), before.data.unreadable) == (2, ())
+    assert (after.data.gpus, after.data.unreadable) == (kept, ("GPU 1: GPU is lost",))
+    out = io.StringIO()
+    show_live(after, out=out)
+    assert "warn GPU 1: GPU is lost" in out.getvalue()
+    probe.machine = replace(probe.machine, gpus=())
+    last = next(looks)
+    assert (last.data.problem, int(last.exit_code)) == ("GPU 1: GPU is lost", 1)
 
 
 def test_watch_without_gpus_ends_with_the_reason(tmp_path):

@@ -345,7 +345,7 @@ def test_every_probe_keeps_the_contract(probe, tmp_path):
     assert {gpu.uuid for gpu in survey.gpus} == {gpu.uuid for gpu in machine.gpus}
     assert survey.host is not None
     assert survey.software is not None
-    assert len(probe.activity()) == len(machine.gpus)
+    assert len(probe.activity().gpus) == len(machine.gpus)
     probe.save(survey, tmp_path / "m.yaml")
     assert len(probe.load(tmp_path / "m.yaml").gpus) == len(survey.gpus)
     assert probe.port_use("127.0.0.1", 1, "HTTP").purpose == "HTTP"

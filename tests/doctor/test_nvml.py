@@ -193,6 +193,32 @@ def test_links_without_nvlink(level, kind):
 
 
 def test_activity_is_only_what_changes():
-    gpus = SystemMachineProbe(environ={}, nvml=FakeNvml(BUSY)).activity()
+    gpus = SystemMachineProbe(environ={}, nvml=FakeNvml(BUSY)).activity().gpus
     assert [gpu.clock_sm_mhz for gpu in gpus] == [1980, 1980]
     assert gpus[0].fabric is None
+
+
+# How a GPU or the whole library fails while somebody looks, and what the look still has.
+LOSSES = {
+    "no handle": ({"lost": [1]}, [(0, "NVIDIA H200")], ("GPU 1: GPU is lost",)),
+    "a handle and nothing else": ({"silent": [1]}, [(0, "NVIDIA H200"), (1, "NVIDIA GPU")], ()),
+    "no handles at all": ({"lost": [0, 1]}, [], ("GPU 0: GPU is lost", "GPU 1: GPU is lost")),
+    "no count": ({"refused": ["nvmlDeviceGetCount"]}, [], ()),
+    "no shutdown": (
+        {"refused": ["nvmlShutdown"]},
+        [(0, "NVIDIA H200"), (1, "NVIDIA H200")],
+        (),
+    ),
+}
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_loss_hides_nothing_else_from_any_look(loss):
+    given, gpus, unreadable = LOSSES[loss]
+    probe = SystemMachineProbe(environ={}, nvml=FakeNvml(IDLE, **given))
+    now, machine = probe.activity(), probe.snapshot()
+    assert [(gpu.index, gpu.name) for gpu in now.gpus] == gpus
+    assert [(gpu.index, gpu.name) for gpu in machine.gpus] == gpus
+    assert now.unreadable == machine.gpus_unreadable == unreadable
+    assert {gpu.uuid for gpu in now.gpus} == {gpu.uuid for gpu in machine.gpus}
+    assert (machine.gpu_absence is None) == bool(gpus or unreadable)

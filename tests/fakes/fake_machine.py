@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dflashctl.core.deep import DeepFacts
 from dflashctl.core.facts import PortUse
+from dflashctl.core.machine import GpuActivity
 from dflashctl.edges.machine_file import read_machine, write_machine
 
 
@@ -25,7 +26,7 @@ class FakeMachine:
         return self.machine
 
     def activity(self):
-        return self.machine.gpus
+        return GpuActivity(gpus=self.machine.gpus, unreadable=self.machine.gpus_unreadable)
 
     def port_use(self, host, port, purpose):
         if port not in self.taken:

@@ -127,7 +127,7 @@ def test_what_does_not_change_agrees_with_nvidia_smi(machine, tables):
 def test_what_changes_agrees_within_a_moment():
     """Read between two looks of nvidia-smi; a value must lie where they do, give or take what a moment may do."""
     before = query("memory.free", "power.draw", "temperature.gpu", "clocks.sm")
-    gpus = SystemMachineProbe().activity()
+    gpus = SystemMachineProbe().activity().gpus
     after = query("memory.free", "power.draw", "temperature.gpu", "clocks.sm")
     for gpu, one, other in zip(gpus, before, after, strict=True):
         for value, field, slack in (

@@ -107,7 +107,8 @@ def _watch(data: DoctorWatch) -> list[RenderableType]:
         table.add_column(heading, justify="left" if heading in {"GPU", "SLOWED BY"} else "right")
     for gpu in data.gpus:
         table.add_row(*_watch_row(gpu))
-    return [table, Text(f"{data.at_s:.0f} s; Ctrl-C ends", style="detail")]
+    lost = [Text.assemble(("warn ", "warning"), reason) for reason in data.unreadable]
+    return [table, *lost, Text(f"{data.at_s:.0f} s; Ctrl-C ends", style="detail")]
 
 
 def _watch_row(gpu: Gpu) -> tuple[str, ...]:
