@@ -36,6 +36,7 @@ class _Gpus:
     gpus: tuple[Gpu, ...] = ()
     unreadable: tuple[str, ...] = ()
     links: tuple[Link, ...] = ()
+    unknown: tuple[str, ...] = ()
     driver: str | None = None
     cuda: str | None = None
     refusal: NvmlRefusal | None = None
@@ -135,6 +136,7 @@ class SystemMachineProbe:
             cpu_count=len(os.sched_getaffinity(0)),
             memory_total_bytes=memory_total_bytes(),
             gpus_unreadable=found.unreadable,
+            unknown=found.unknown,
         )
 
     def _absence(
@@ -163,10 +165,12 @@ def _read_gpus(nvml: Any) -> _Gpus:
 
 def _from_session(lib: Any) -> _Gpus:
     handles, unreadable = _handles(lib)
+    links, unknown = read_links(lib, handles)
     return _Gpus(
         gpus=tuple(read_gpu(lib, index, handle) for index, handle in handles.items()),
         unreadable=unreadable,
-        links=read_links(lib, handles),
+        links=links,
+        unknown=unknown,
         driver=_quietly(lib, "nvmlSystemGetDriverVersion"),
         cuda=_cuda(_quietly(lib, "nvmlSystemGetCudaDriverVersion_v2")),
     )

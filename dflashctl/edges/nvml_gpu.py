@@ -94,14 +94,14 @@ def read_activity(lib: Any, handle: Any) -> dict[str, Any]:
     }
 
 
-def _memory(asker: Asker, handle: Any) -> tuple[int, int | None, int | None]:
+def _memory(asker: Asker, handle: Any) -> tuple[int | None, int | None, int | None]:
     """Total, free and driver's reserve in bytes; old drivers do not tell the reserve apart."""
     version = getattr(asker.lib, "nvmlMemory_v2", None)
     detailed = asker.quietly("nvmlDeviceGetMemoryInfo", handle, version) if version else None
     if detailed is not None:
         return int(detailed.total), int(detailed.free), int(detailed.reserved)
     plain = asker.ask("memory", "nvmlDeviceGetMemoryInfo", handle)
-    return (int(plain.total), int(plain.free), None) if plain is not None else (0, None, None)
+    return (int(plain.total), int(plain.free), None) if plain is not None else (None, None, None)
 
 
 def _health(asker: Asker, handle: Any) -> dict[str, Any]:

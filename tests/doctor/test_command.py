@@ -117,6 +117,24 @@ def test_all_facts_only_when_asked_for(tmp_path):
     assert "this machine does not tell: ecc, row_remap, nvlink, fabric" in out
 
 
+def test_a_machine_that_does_not_tell_is_shown_with_question_marks(tmp_path):
+    change = {
+        "gpus[*].memory_total_bytes": None,
+        "gpus[*].memory_free_bytes": None,
+        "links[0].kind": "unknown",
+        "unknown": ["links"],
+    }
+    report, _ = run("2x-h200", tmp_path, profile="tiny-gpu", change=change, verbose=True)
+    out, _ = printed(report)
+    assert "0 NVIDIA H200  ?       ?" in out
+    assert "unknown: 0-1" in out
+    assert report.data.fit.verdict.value == "unknown"
+    assert report.data.unknown[-1] == "links"
+    env, _ = env_for(topology("2x-h200", change), tmp_path)
+    show_live(next(doctor(env, DoctorOptions(watch=True))), out=(live := io.StringIO()))
+    assert "GiB" not in live.getvalue()
+
+
 def test_json_has_the_verdict_the_fit_and_the_machine(tmp_path):
     report, _ = run("8x-b300", tmp_path, profile="kimi-k3-b300")
     answer = json.loads(json.dumps(envelope(report)))

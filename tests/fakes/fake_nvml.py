@@ -218,12 +218,16 @@ class FakeNvml:
         return 0
 
     def nvmlDeviceGetTopologyCommonAncestor(self, one, other):
-        return self._value(one, "Peers")[str(other)]["ancestor"]
+        return self._peer(one, other, "ancestor")
 
     def nvmlDeviceGetP2PStatus(self, one, other, which):
-        return self._value(one, "Peers")[str(other)][
-            ("p2p_read", "p2p_write", "p2p_nvlink", "p2p_atomics")[which]
-        ]
+        return self._peer(one, other, ("p2p_read", "p2p_write", "p2p_nvlink", "p2p_atomics")[which])
+
+    def _peer(self, one, other, key):
+        value = self._value(one, "Peers")[str(other)][key]
+        if isinstance(value, dict):
+            raise NVMLError(NOT_SUPPORTED)
+        return value
 
 
 def _refuse(*_arguments: object):

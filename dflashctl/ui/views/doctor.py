@@ -116,7 +116,7 @@ def _watch_row(gpu: Gpu) -> tuple[str, ...]:
     idle = {"gpu_idle", "applications_clocks"}
     return (
         f"{gpu.index} {gpu.name}",
-        "?" if used is None else f"{used / _GIB:.1f}/{total / _GIB:.0f} GiB",
+        "?" if used is None or total is None else f"{used / _GIB:.1f}/{total / _GIB:.0f} GiB",
         _or_unknown(gpu.utilization_percent, "{} %"),
         f"{_or_unknown(gpu.clock_sm_mhz)}/{_or_unknown(gpu.clock_sm_max_mhz)} MHz",
         f"{_or_unknown(gpu.clock_memory_mhz)}/{_or_unknown(gpu.clock_memory_max_mhz)} MHz",
