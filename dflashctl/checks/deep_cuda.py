@@ -1,4 +1,4 @@
-"""deep_cuda: CUDA started for real."""
+"""deep_cuda: CUDA started for real, on as many GPUs as were asked for."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from dflashctl.core.findings import Severity
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from dflashctl.core.deep import DeepFacts
     from dflashctl.core.facts import Facts
     from dflashctl.core.findings import Finding
+    from dflashctl.core.machine import Gpu
 
 ID = "deep_cuda"
 NEEDS = ("tried_cuda",)
@@ -37,13 +39,27 @@ _MEANINGS = {
 
 def check(facts: Facts) -> Iterator[Finding]:
     deep = facts.deep
-    if deep is None or not deep.cuda_error:
+    if deep is None:
         return
-    meaning, fix = _MEANINGS.get(deep.cuda_error, (deep.cuda_error_text or "see NVIDIA's driver API", _LOOK))
-    yield found(
-        ID,
-        Severity.ERROR,
-        f"CUDA does not start: error {deep.cuda_error}, {meaning}",
-        detail=deep.cuda_error_text,
-        fix=fix,
-    )
+    if deep.cuda_error is None:
+        yield found(ID, Severity.ERROR, f"CUDA does not start: {deep.cuda_error_text}", fix=_LOOK)
+    elif deep.cuda_error:
+        meaning, fix = _MEANINGS.get(
+            deep.cuda_error, (deep.cuda_error_text or "see NVIDIA's driver API", _LOOK)
+        )
+        yield found(
+            ID,
+            Severity.ERROR,
+            f"CUDA does not start: error {deep.cuda_error}, {meaning}",
+            detail=deep.cuda_error_text,
+            fix=fix,
+        )
+    else:
+        yield from _missing(deep, facts.gpus)
+
+
+def _missing(deep: DeepFacts, gpus: tuple[Gpu, ...]) -> Iterator[Finding]:
+    """CUDA leaves out a GPU without a word. Of MIG slices it shows a process one at most, which is as it should be."""
+    seen, asked = deep.cuda_devices, deep.gpus_asked
+    if seen is not None and seen < asked and not any(gpu.mig_enabled for gpu in gpus):
+        yield found(ID, Severity.ERROR, f"CUDA sees {seen} of the {asked} GPUs", fix=_LOOK)

@@ -20,6 +20,13 @@ _LIMIT_S = 300.0
 
 
 def check(facts: Facts) -> Iterator[Finding]:
+    if facts.deep is not None and facts.deep.disk_error is not None:
+        yield found(
+            ID,
+            Severity.ERROR,
+            f"the weights cannot be read: {facts.deep.disk_error}",
+            fix="look at the disk (df, dmesg; a network disk: its server), then: dflashctl fetch PROFILE --verify",
+        )
     rate = facts.deep.disk_read_gb_per_s if facts.deep else None
     size = sum(w.wanted_bytes or w.present_bytes or 0 for w in facts.weights)
     if not rate or not size:

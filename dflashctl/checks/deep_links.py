@@ -19,32 +19,30 @@ SOURCE = (
     "vllm-project/vllm#51513: the driver says peers are reachable and writes are lost; "
     "NVIDIA/open-gpu-kernel-modules#1355: collectives hang on B300 while all registers look well"
 )
+_AVOID = "boot with iommu=pt or turn ACS off; NCCL_P2P_DISABLE=1 with --disable-custom-all-reduce avoids them"
 
 
 def check(facts: Facts) -> Iterator[Finding]:
     deep = facts.deep
     if deep is None:
         return
-    for right, words in ((False, "arrive damaged"), (None, "do not end in time")):
-        bad = [copy for copy in deep.copies if copy.right is right]
-        if bad:
+    damaged = [copy for copy in deep.copies if copy.right is False]
+    if damaged:
+        pairs = ", ".join(f"{copy.a}-{copy.b}" for copy in damaged)
+        yield found(ID, Severity.ERROR, f"copies between GPUs arrive damaged: {pairs}", fix=_AVOID)
+    for copy in deep.copies:
+        if copy.right is None:
             yield found(
                 ID,
                 Severity.ERROR,
-                f"copies between GPUs {words}: {', '.join(f'{c.a}-{c.b}' for c in bad)}",
-                fix="boot with iommu=pt or turn ACS off; NCCL_P2P_DISABLE=1 with --disable-custom-all-reduce avoids them",
+                f"a copy from GPU {copy.a} to GPU {copy.b} failed: {copy.error}",
+                fix=_AVOID,
             )
     if deep.all_reduce_tried and deep.all_reduce_right is not True:
-        why = "gives a wrong sum" if deep.all_reduce_right is False else "does not end"
+        wrong = deep.all_reduce_right is False
         yield found(
             ID,
             Severity.ERROR,
-            f"an all-reduce over the GPUs {why}"
-            + (
-                f" within {deep.all_reduce_s:.0f} s"
-                if deep.all_reduce_right is None and deep.all_reduce_s
-                else ""
-            ),
-            detail=deep.all_reduce_error,
+            f"an all-reduce over the GPUs {'gives a wrong sum' if wrong else f'failed: {deep.all_reduce_error}'}",
             fix="try NCCL_DEBUG=INFO; Xid 145 or a fabric manager restarted without a GPU reset need a reboot",
         )

@@ -45,8 +45,11 @@ def check(facts: Facts) -> Iterator[Finding]:
 
 
 def _somebodys(gpu: Gpu) -> bool:
+    used, total = gpu.memory_used_bytes, gpu.memory_total_bytes
+    if used is None or total is None:
+        return False
     unsure = _NOTICE_BYTES if gpu.memory_reserved_bytes is None else 0
-    return (gpu.memory_used_bytes or 0) - unsure >= max(_NOTICE_BYTES, gpu.memory_total_bytes * _NOTICE_SHARE)
+    return used - unsure >= max(_NOTICE_BYTES, total * _NOTICE_SHARE)
 
 
 def _consequence(facts: Facts) -> tuple[Severity, str]:

@@ -19,9 +19,9 @@ SOURCE = "sgl-project/sglang#1533: mixed models trip the memory balance rule; th
 
 
 def check(facts: Facts) -> Iterator[Finding]:
-    kinds = {(gpu.name, gpu.memory_total_bytes // (1 << 30)) for gpu in facts.gpus}
-    if facts.ranks > 1 and len(kinds) > 1:
-        names = sorted({name for name, _ in kinds})
+    names = sorted({gpu.name for gpu in facts.gpus})
+    sizes = {gpu.memory_total_bytes // (1 << 30) for gpu in facts.gpus if gpu.memory_total_bytes is not None}
+    if facts.ranks > 1 and (len(names) > 1 or len(sizes) > 1):
         yield found(
             ID,
             Severity.WARNING,

@@ -17,11 +17,12 @@ if TYPE_CHECKING:
 ID = "iommu"
 NEEDS = ("gpus", "host", "profile")
 SOURCE = "NVIDIA/nccl#2079 and vllm-project/vllm#51513: ACS redirection through a translating IOMMU drops peer writes"
+_NOT_PCIE = {LinkKind.NVLINK, LinkKind.UNKNOWN}
 
 
 def check(facts: Facts) -> Iterator[Finding]:
     host = facts.host
-    peers = [link for link in facts.links if link.kind is not LinkKind.NVLINK and link.p2p is not False]
+    peers = [link for link in facts.links if link.kind not in _NOT_PCIE and link.p2p is not False]
     if facts.ranks < 2 or not peers or host is None:  # noqa: PLR2004 - one GPU has no peers
         return
     bridges = host.acs_redirect_bridges or ()

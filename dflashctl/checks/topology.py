@@ -26,8 +26,9 @@ SOURCE = (
 def check(facts: Facts) -> Iterator[Finding]:
     if facts.ranks < 2 or not facts.links:  # noqa: PLR2004 - one GPU has no peers
         return
-    without = [link for link in facts.links if link.kind is not LinkKind.NVLINK]
-    if without and len(without) < len(facts.links):
+    known = [link for link in facts.links if link.kind is not LinkKind.UNKNOWN]
+    without = [link for link in known if link.kind is not LinkKind.NVLINK]
+    if without and len(without) < len(known):
         yield _odd_ones(facts, without)
     elif without and facts.profile and facts.profile.requirements.nvlink:
         yield found(
@@ -36,6 +37,8 @@ def check(facts: Facts) -> Iterator[Finding]:
             f"{gpus_named(facts.gpus)} have no NVLink, which profile {facts.profile.name!r} needs",
             fix="use a machine whose GPUs are joined by NVLink (nvidia-smi topo -m shows NV#)",
         )
+    elif len(known) < len(facts.links):
+        yield from _untold(facts)
     elif without:
         yield from _pcie_only(facts, without)
     refused = [link for link in facts.links if link.kind is LinkKind.NVLINK and link.p2p is False]
@@ -47,6 +50,20 @@ def check(facts: Facts) -> Iterator[Finding]:
             detail=_pairs(refused),
             fix="look at: nvidia-smi topo -p2p r; a virtual machine must pass the whole NVSwitch partition through",
         )
+
+
+def _untold(facts: Facts) -> Iterator[Finding]:
+    """Nothing may be concluded from a pair that the driver does not tell about, only that somebody should look."""
+    if facts.profile is None or not facts.profile.requirements.nvlink:
+        return
+    unknown = [link for link in facts.links if link.kind is LinkKind.UNKNOWN]
+    yield found(
+        ID,
+        Severity.WARNING,
+        f"the driver does not tell whether {gpus_named(facts.gpus)} have NVLink, which profile {facts.profile.name!r} needs",
+        detail=_pairs(unknown),
+        fix="look at: nvidia-smi topo -m (NV# between all of them); dflashctl doctor --deep measures their copies",
+    )
 
 
 def _odd_ones(facts: Facts, without: list[Link]) -> Finding:

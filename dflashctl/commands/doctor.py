@@ -13,6 +13,7 @@ from dflashctl.commands.doctor_gather import (
     survey,
     weights_folder,
 )
+from dflashctl.core.deep import DeepRequest
 from dflashctl.core.doctor_result import DoctorResult, DoctorWatch, unknown_facts
 from dflashctl.core.doctor_verdict import outcome_of, verdict
 from dflashctl.core.errors import ExitCode, UsageProblem
@@ -125,15 +126,23 @@ def _from_plan(facts: Facts) -> tuple[Finding, ...]:
 
 def _go_deep(env: Env, options: DoctorOptions, facts: Facts) -> Facts:
     env.notify(
-        Progress(step="deep", text="starting CUDA, copying, reducing, reading and compiling; up to 3 minutes")
+        Progress(step="deep", text="starting CUDA, copying, reducing, reading and compiling; up to 4 minutes")
     )
-    folder = None
-    if options.plan.profile:
-        folder = weights_folder(env, env.profiles.load(options.plan.profile))
-    gpus = tuple(gpu.uuid for gpu in facts.gpus)
-    deep = env.machine.deep(engine_python(env, options.plan), gpus, folder)
+    deep = env.machine.deep(_deep_request(env, options, facts))
     env.notify(Progress(step="deep", text="tried", final=True))
     return replace(facts, deep=deep)
+
+
+def _deep_request(env: Env, options: DoctorOptions, facts: Facts) -> DeepRequest:
+    """The plan's GPUs and weights; a profile that needs no GPU is not judged by any."""
+    python = engine_python(env, options.plan)
+    gpus = tuple(gpu.uuid for gpu in facts.gpus)
+    if facts.profile is None:
+        return DeepRequest(python=python, gpus=gpus, no_weights="no profile names the weights")
+    folder = weights_folder(env, env.profiles.load(options.plan.profile))
+    if not facts.needs_gpus:
+        return DeepRequest(python=python, weights=folder, no_gpus="the profile needs no GPU")
+    return DeepRequest(python=python, gpus=gpus, weights=folder)
 
 
 def _save(env: Env, options: DoctorOptions, machine: Machine) -> str | None:
@@ -160,11 +169,16 @@ def _watch(env: Env) -> Iterator[Report]:
     """Clocks, power, throttling and memory once a second, until the user stops it."""
     begin = env.clock.monotonic()
     while True:
-        gpus = env.machine.activity()
-        problem = None if gpus else env.machine.snapshot().gpu_problem or "no GPU to watch"
-        data = DoctorWatch(at_s=round(env.clock.monotonic() - begin, 1), gpus=gpus, problem=problem)
+        now = env.machine.activity()
+        problem = None if now.gpus else _nothing_to_watch(env, now.unreadable)
+        at_s = round(env.clock.monotonic() - begin, 1)
+        data = DoctorWatch(at_s=at_s, gpus=now.gpus, unreadable=now.unreadable, problem=problem)
         if problem is not None:
             yield Report(command="doctor", data=data, outcome=Outcome.FAILED, exit_code=ExitCode.CHECK_FAILED)
             return
         yield Report(command="doctor", data=data)
         env.clock.sleep(_WATCH_EVERY_S)
+
+
+def _nothing_to_watch(env: Env, unreadable: tuple[str, ...]) -> str:
+    return env.machine.snapshot().gpu_problem or "; ".join(unreadable) or "no GPU to watch"

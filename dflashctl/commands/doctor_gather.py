@@ -11,7 +11,7 @@ from dflashctl.commands.weights_gather import expected_folder, roles
 from dflashctl.core.errors import Permanent
 from dflashctl.core.facts import Facts, PortUse, WeightsOnDisk
 from dflashctl.core.fit import FitRequest
-from dflashctl.core.fit_verdict import judge_fit
+from dflashctl.core.fit_verdict import judge_fit, untold_fit
 from dflashctl.core.json_text import json_loads
 from dflashctl.core.known_models import KNOWN_MODELS
 from dflashctl.core.kv_geometry import geometry_of
@@ -146,12 +146,15 @@ def weights_folder(env: Env, loaded: LoadedProfile) -> Path | None:
 
 def _fit(models: list[_Model], settings: Serving, gpus: tuple[Gpu, ...], *, free: bool) -> Fit:
     """For the smallest GPU of the plan; SGLang takes the minimum over its ranks as well."""
+    sizes = [size for gpu in gpus if (size := _memory(gpu, free=free)) is not None]
+    if len(sizes) < len(gpus):
+        return untold_fit()
     target = models[0]
     draft = models[1] if len(models) > 1 else None
     return judge_fit(
         FitRequest(
             serving=settings,
-            memory_bytes=min(_memory(gpu, free=free) for gpu in gpus),
+            memory_bytes=min(sizes),
             target=target.geometry,
             target_weights_bytes=target.weights_bytes,
             draft=draft.geometry if draft else None,
@@ -160,9 +163,11 @@ def _fit(models: list[_Model], settings: Serving, gpus: tuple[Gpu, ...], *, free
     )
 
 
-def _memory(gpu: Gpu, *, free: bool) -> int:
+def _memory(gpu: Gpu, *, free: bool) -> int | None:
     usable = gpu.memory_usable_bytes
-    return min(usable, gpu.memory_free_bytes) if free and gpu.memory_free_bytes is not None else usable
+    if usable is None or not free or gpu.memory_free_bytes is None:
+        return usable
+    return min(usable, gpu.memory_free_bytes)
 
 
 def _models(env: Env, loaded: LoadedProfile) -> list[_Model]:

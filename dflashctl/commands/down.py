@@ -173,7 +173,7 @@ def _why_taken(gpu: Gpu, ours: frozenset[int]) -> str | None:
     held = [process for process in gpu.processes if process.pid in ours]
     if held:
         return f"GPU {gpu.index} is still held by {', '.join(f'pid {p.pid}' for p in held)}"
-    if gpu.processes or gpu.memory_free_bytes is None:
+    if gpu.processes or gpu.memory_free_bytes is None or gpu.memory_total_bytes is None:
         return None
     used = gpu.memory_total_bytes - gpu.memory_free_bytes
     return f"GPU {gpu.index} still has {used / 1e9:.1f} GB in use" if used > _GPU_IDLE_BYTES else None

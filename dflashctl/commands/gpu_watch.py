@@ -49,7 +49,7 @@ class GpuWatch:
     def _run(self) -> None:
         begun_s = self._env.clock.monotonic()
         while self._on and not self._stop.is_set():
-            gpus = self._env.machine.activity()
+            gpus = self._env.machine.activity().gpus
             if not gpus:
                 return
             at_s = round(self._env.clock.monotonic() - begun_s, 3)

@@ -63,10 +63,14 @@ class DoctorResult:
 
 @dataclass(frozen=True, kw_only=True)
 class DoctorWatch:
-    """One look at the GPUs of a running machine; `at_s` is the time since the first look."""
+    """One look at the GPUs of a running machine; `at_s` is the time since the first look.
+
+    `unreadable` are GPUs that the driver lists and cannot open, with its reason; `problem` is why there is nothing to watch.
+    """
 
     at_s: float
     gpus: tuple[Gpu, ...]
+    unreadable: tuple[str, ...] = ()
     problem: str | None = None
 
 

@@ -106,9 +106,13 @@ class Facts:
             "plan": self.plan,
             "sglang_plan": self.on_sglang,
             "fit": self.fit,
-            "tried_cuda": self.deep is not None and self.deep.cuda_error is not None,
+            "tried_cuda": self.deep is not None
+            and (self.deep.cuda_error is not None or self.deep.cuda_error_text is not None),
+            "tried_torch": self.deep is not None
+            and (self.deep.torch_devices is not None or self.deep.torch_error is not None),
             "tried_links": self.deep is not None and (self.deep.copies or self.deep.all_reduce_tried),
-            "tried_disk": self.deep is not None and self.deep.disk_read_gb_per_s is not None,
+            "tried_disk": self.deep is not None
+            and (self.deep.disk_read_gb_per_s is not None or self.deep.disk_error is not None),
             "tried_jit": self.deep is not None
             and (self.deep.jit_compile_s is not None or self.deep.jit_error is not None),
         }

@@ -49,6 +49,15 @@ def judge_fit(request: FitRequest) -> Fit:
     return _runs(request, target, division)
 
 
+def untold_fit() -> Fit:
+    """The answer for GPUs of which one does not tell how much memory it has."""
+    return Fit(
+        verdict=FitVerdict.UNKNOWN,
+        summary="the memory fit cannot be judged: the driver does not tell how much memory the GPUs have",
+        fix="look at: nvidia-smi -q -d MEMORY",
+    )
+
+
 def default_fraction(request: FitRequest) -> float:
     """The fraction SGLang takes when none is given (arg_groups/memory_hook.py, `handle_gpu_memory_settings`)."""
     memory, serving = request.memory_bytes / MIB, request.serving

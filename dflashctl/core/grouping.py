@@ -79,4 +79,7 @@ def in_use(gpu: Gpu) -> bool:
 
 def _cost(a: Gpu, b: Gpu, machine: Machine) -> int:
     link = machine.link(a.index, b.index)
-    return _UNKNOWN_LINK if link is None else _COST[link.kind]
+    if link is None:
+        return _UNKNOWN_LINK
+    kind = link.path if link.kind is LinkKind.UNKNOWN else link.kind
+    return _UNKNOWN_LINK if kind is None else _COST.get(kind, _UNKNOWN_LINK)

@@ -11,7 +11,7 @@ _UUID_PREFIX_LENGTH = len("GPU-12345678")
 
 
 class LinkKind(str, Enum):
-    """How two GPUs reach each other, nearest first."""
+    """How two GPUs reach each other, nearest first; `unknown` where the driver does not tell."""
 
     NVLINK = "nvlink"
     PIX = "pix"
@@ -19,6 +19,7 @@ class LinkKind(str, Enum):
     PHB = "phb"
     NODE = "node"
     SYS = "sys"
+    UNKNOWN = "unknown"
 
 
 class GpuAbsence(str, Enum):
@@ -94,7 +95,7 @@ class Gpu:
     index: int
     uuid: str
     name: str
-    memory_total_bytes: int
+    memory_total_bytes: int | None
     memory_free_bytes: int | None = None
     memory_reserved_bytes: int | None = None
     compute_capability: tuple[int, int] | None = None
@@ -142,16 +143,27 @@ class Gpu:
         )
 
     @property
-    def memory_usable_bytes(self) -> int:
+    def memory_usable_bytes(self) -> int | None:
         """All but the driver's own reserve."""
+        if self.memory_total_bytes is None:
+            return None
         return self.memory_total_bytes - (self.memory_reserved_bytes or 0)
 
     @property
     def memory_used_bytes(self) -> int | None:
         """What processes and leaks hold, without the driver's own reserve."""
-        if self.memory_free_bytes is None:
+        usable = self.memory_usable_bytes
+        if usable is None or self.memory_free_bytes is None:
             return None
-        return max(0, self.memory_usable_bytes - self.memory_free_bytes)
+        return max(0, usable - self.memory_free_bytes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GpuActivity:
+    """The GPUs with only what changes while a server runs; `unreadable` are those that the driver cannot open now."""
+
+    gpus: tuple[Gpu, ...] = ()
+    unreadable: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

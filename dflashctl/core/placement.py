@@ -41,9 +41,10 @@ def place(
     found = (
         _place_wanted(profile, machine, wanted, need) if wanted is not None else _best(profile, machine, need)
     )
+    unsure = tuple(_memory_untold(gpu, profile.requirements) for gpu in _untold(found, machine, profile))
     if use is not None and found.gpus and not found.findings and use.highest >= len(found.gpus):
-        return replace(found, findings=(_number_beyond(use, len(found.gpus)),))
-    return found
+        return replace(found, findings=(_number_beyond(use, len(found.gpus)), *unsure))
+    return replace(found, findings=(*found.findings, *unsure))
 
 
 def gpus_needed(profile: Profile, use: GpuUse | None = None) -> int:
@@ -59,7 +60,26 @@ def _best(profile: Profile, machine: Machine, need: int) -> Placement:
     fitting = [g for g in machine.visible_gpus if not _unfit(g, profile.requirements)]
     if len(fitting) < need:
         return Placement(gpus=(), findings=(_too_few(profile, machine, len(fitting), need),))
-    return Placement(gpus=tuple(g.uuid for g in best_group(fitting, machine, need)))
+    sure = [g for g in fitting if g.memory_total_bytes is not None]
+    chosen = best_group(sure if len(sure) >= need else fitting, machine, need)
+    return Placement(gpus=tuple(g.uuid for g in chosen))
+
+
+def _untold(found: Placement, machine: Machine, profile: Profile) -> list[Gpu]:
+    """Chosen GPUs of which nobody knows whether their memory is what the profile needs."""
+    if not profile.requirements.gpu_memory_bytes:
+        return []
+    chosen = [gpu for key in found.gpus if (gpu := machine.gpu(key)) is not None]
+    return [gpu for gpu in chosen if gpu.memory_total_bytes is None]
+
+
+def _memory_untold(gpu: Gpu, needs: Requirements) -> Finding:
+    return Finding(
+        id="gpu_memory_unknown",
+        severity=Severity.WARNING,
+        summary=f"GPU {gpu.index} ({gpu.name}) does not tell its memory, {(needs.gpu_memory_bytes or 0) / _GB:.0f} GB needed",
+        fix="look at: nvidia-smi -q -d MEMORY",
+    )
 
 
 def _visibility_in_profile(profile: Profile) -> Finding | None:
@@ -134,9 +154,9 @@ def _unfit(gpu: Gpu, needs: Requirements) -> tuple[str, ...]:
     why = []
     if needs.gpu_kinds and not any(kind.lower() in gpu.name.lower() for kind in needs.gpu_kinds):
         why.append(f"not a {' or '.join(needs.gpu_kinds)}")
-    if needs.gpu_memory_bytes and gpu.memory_total_bytes < needs.gpu_memory_bytes:
-        have, want = gpu.memory_total_bytes / _GB, needs.gpu_memory_bytes / _GB
-        why.append(f"{have:.0f} GB of memory, {want:.0f} GB needed")
+    total, want = gpu.memory_total_bytes, needs.gpu_memory_bytes
+    if want and total is not None and total < want:
+        why.append(f"{total / _GB:.0f} GB of memory, {want / _GB:.0f} GB needed")
     if needs.compute_capability and gpu.compute_capability is not None:
         capability = f"{gpu.compute_capability[0]}.{gpu.compute_capability[1]}"
         if capability not in needs.compute_capability:

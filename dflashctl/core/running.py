@@ -29,6 +29,7 @@ def _without(gpu: Gpu, pids: frozenset[int]) -> Gpu:
     free = gpu.memory_free_bytes
     if free is not None:
         freed = sum(p.memory_bytes or 0 for p in gpu.processes if p.pid in pids)
-        free = min(gpu.memory_usable_bytes, free + freed)
+        usable = gpu.memory_usable_bytes
+        free = free + freed if usable is None else min(usable, free + freed)
     others = tuple(p for p in gpu.processes if p.pid not in pids)
     return replace(gpu, memory_free_bytes=free, processes=others)

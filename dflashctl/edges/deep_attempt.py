@@ -1,7 +1,7 @@
 """Stand-alone script: start CUDA, copy between GPUs and reduce over them; one JSON object a step on stdout.
 
-Runs in the engine's interpreter, with torch where it is there; imports nothing of dflashctl. Each step's line is
-written when the step is done, so that a hang names the step that did not end.
+Runs in the engine's interpreter, with torch where it is there; imports nothing of dflashctl. Each step has a line when
+it begins and one when it is done, so that a hang, a crash or an exception names the step that did not end.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ def say(step: str, **values: object) -> None:
 
 def start_cuda() -> bool:
     """Call cuInit through the driver's own library: no torch needed, and the code is CUDA's."""
+    say("starting")
     begin = time.monotonic()
     try:
         cuda = ctypes.CDLL("libcuda.so.1")
@@ -93,22 +94,32 @@ def all_reduce(torch: Any) -> None:
     say("reduce", right=right, seconds=time.monotonic() - begin)
 
 
-def main() -> None:
+def attempt() -> None:
     if not start_cuda():
         return
+    say("importing")
     try:
         import torch
-    except ImportError as error:
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
         say("no_torch", text=str(error))
         return
+    say("torch", devices=torch.cuda.device_count())
     if torch.cuda.device_count() > 1:
         copy_pairs(torch)
-        try:
-            all_reduce(torch)
-        except RuntimeError as error:
-            say("reduce", right=False, error=str(error))
+        all_reduce(torch)
     say("done")
 
 
+def main() -> int:
+    try:
+        attempt()
+    except Exception as error:  # noqa: BLE001 - whatever it is, it belongs to the step that was begun
+        say("failed", text=f"{type(error).__name__}: {error}")
+        return 1
+    return 0
+
+
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

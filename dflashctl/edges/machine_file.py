@@ -18,6 +18,7 @@ from dflashctl.core.machine import Machine
 from dflashctl.edges.yaml_node import parse
 
 if TYPE_CHECKING:
+    from dflashctl.core.machine import Gpu
     from dflashctl.core.node import Node
 
 SCHEMA_VERSION = 1
@@ -49,7 +50,7 @@ def parse_machine(text: str, *, name: str) -> Machine:
     lines = [str(problem) for problem in problems] + (_broken(machine, name) if machine else [])
     if machine is None or lines:
         raise MachineError(f"{name} is not a saved machine", hint=_HINT, detail="\n".join(lines))
-    return machine
+    return dataclasses.replace(machine, gpus=tuple(_without_zero(gpu) for gpu in machine.gpus))
 
 
 def write_machine(machine: Machine, path: Path) -> None:
@@ -97,6 +98,11 @@ def _check_schema(root: Node, name: str) -> None:
             f"{node.where}: {_SCHEMA} {node.scalar!r} is not one this version knows ({SCHEMA_VERSION})",
             hint="use the dflashctl release that wrote the file",
         )
+
+
+def _without_zero(gpu: Gpu) -> Gpu:
+    """Older files have 0 for a memory that could not be read."""
+    return gpu if gpu.memory_total_bytes else dataclasses.replace(gpu, memory_total_bytes=None)
 
 
 def _broken(machine: Machine, name: str) -> list[str]:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from dflashctl.core.absence import NvmlRefusal, Signs, absence
 from dflashctl.core.facts import PortUse
-from dflashctl.core.machine import Gpu, GpuAbsence, Machine
+from dflashctl.core.machine import Gpu, GpuAbsence, GpuActivity, Machine
 from dflashctl.core.visibility import visibility
 from dflashctl.edges.host import container_kind, memory_total_bytes, read_host
 from dflashctl.edges.host_devices import pci_gpus
 from dflashctl.edges.kernel_log import key_of, read_xids
-from dflashctl.edges.nvml import NvmlRefused, nvml_session
-from dflashctl.edges.nvml_gpu import read_activity, read_gpu
+from dflashctl.edges.nvml import Asker, NvmlRefused, nvml_session
+from dflashctl.edges.nvml_gpu import identity, read_activity, read_gpu
 from dflashctl.edges.nvml_links import read_links
 from dflashctl.edges.software import read_software
 from dflashctl.edges.text_file import read_text
@@ -25,7 +25,7 @@ from dflashctl.edges.text_file import read_text
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dflashctl.core.deep import DeepFacts
+    from dflashctl.core.deep import DeepFacts, DeepRequest
     from dflashctl.core.machine import Link
 
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
@@ -36,6 +36,7 @@ class _Gpus:
     gpus: tuple[Gpu, ...] = ()
     unreadable: tuple[str, ...] = ()
     links: tuple[Link, ...] = ()
+    unknown: tuple[str, ...] = ()
     driver: str | None = None
     cuda: str | None = None
     refusal: NvmlRefusal | None = None
@@ -67,13 +68,15 @@ class SystemMachineProbe:
             machine = self._machine(_with_xids(found, log.result()))
             return replace(machine, host=host, software=software.result())
 
-    def activity(self) -> tuple[Gpu, ...]:
+    def activity(self) -> GpuActivity:
         """The GPUs with only what changes while a server runs; empty when NVML cannot be opened."""
         try:
             with nvml_session(self._nvml) as lib:
-                return tuple(_active(lib, index) for index in range(lib.nvmlDeviceGetCount()))
+                handles, unreadable = _handles(lib)
+                gpus = tuple(_active(lib, index, handle) for index, handle in handles.items())
+                return GpuActivity(gpus=gpus, unreadable=unreadable)
         except NvmlRefused:
-            return ()
+            return GpuActivity()
 
     def port_use(self, host: str, port: int, purpose: str) -> PortUse:
         from dflashctl.edges.sockets import bind_problem, listeners
@@ -92,19 +95,13 @@ class SystemMachineProbe:
             owner_name=owner.command if owner else None,
         )
 
-    def deep(self, python: str, gpus: tuple[str, ...], weights: Path | None) -> DeepFacts:
+    def deep(self, request: DeepRequest) -> DeepFacts:
         from dflashctl.edges.deep import probe
 
-        known = {gpu.uuid: gpu for gpu in self.snapshot().gpus}
-        chosen = [known[uuid] for uuid in gpus if uuid in known]
+        known = {gpu.uuid: gpu for gpu in self.snapshot().gpus} if request.gpus else {}
+        chosen = [known[uuid] for uuid in request.gpus if uuid in known]
         pair = max((gpu.compute_capability for gpu in chosen if gpu.compute_capability), default=None)
-        return probe(
-            python,
-            self._environ,
-            gpus=tuple(gpu.uuid for gpu in chosen),
-            architecture=f"sm_{pair[0]}{pair[1]}" if pair else None,
-            weights=weights,
-        )
+        return probe(request, self._environ, architecture=f"sm_{pair[0]}{pair[1]}" if pair else None)
 
     def load(self, path: Path) -> Machine:
         from dflashctl.edges.machine_file import read_machine
@@ -139,6 +136,7 @@ class SystemMachineProbe:
             cpu_count=len(os.sched_getaffinity(0)),
             memory_total_bytes=memory_total_bytes(),
             gpus_unreadable=found.unreadable,
+            unknown=found.unknown,
         )
 
     def _absence(
@@ -166,6 +164,20 @@ def _read_gpus(nvml: Any) -> _Gpus:
 
 
 def _from_session(lib: Any) -> _Gpus:
+    handles, unreadable = _handles(lib)
+    links, unknown = read_links(lib, handles)
+    return _Gpus(
+        gpus=tuple(read_gpu(lib, index, handle) for index, handle in handles.items()),
+        unreadable=unreadable,
+        links=links,
+        unknown=unknown,
+        driver=_quietly(lib, "nvmlSystemGetDriverVersion"),
+        cuda=_cuda(_quietly(lib, "nvmlSystemGetCudaDriverVersion_v2")),
+    )
+
+
+def _handles(lib: Any) -> tuple[dict[int, Any], tuple[str, ...]]:
+    """Handles by index, and a sentence for every GPU that the driver counts and cannot open."""
     handles: dict[int, Any] = {}
     unreadable = []
     for index in range(lib.nvmlDeviceGetCount()):
@@ -173,23 +185,11 @@ def _from_session(lib: Any) -> _Gpus:
             handles[index] = lib.nvmlDeviceGetHandleByIndex(index)
         except lib.NVMLError as error:  # noqa: PERF203 - a GPU that fell off the bus must not hide the others
             unreadable.append(f"GPU {index}: {error}")
-    return _Gpus(
-        gpus=tuple(read_gpu(lib, index, handle) for index, handle in handles.items()),
-        unreadable=tuple(unreadable),
-        links=read_links(lib, handles),
-        driver=_quietly(lib, "nvmlSystemGetDriverVersion"),
-        cuda=_cuda(_quietly(lib, "nvmlSystemGetCudaDriverVersion_v2")),
-    )
+    return handles, tuple(unreadable)
 
 
-def _active(lib: Any, index: int) -> Gpu:
-    handle = lib.nvmlDeviceGetHandleByIndex(index)
-    return Gpu(
-        index=index,
-        uuid=lib.nvmlDeviceGetUUID(handle),
-        name=lib.nvmlDeviceGetName(handle),
-        **read_activity(lib, handle),
-    )
+def _active(lib: Any, index: int, handle: Any) -> Gpu:
+    return Gpu(index=index, **identity(Asker(lib), index, handle), **read_activity(lib, handle))
 
 
 def _quietly(lib: Any, function: str) -> Any:

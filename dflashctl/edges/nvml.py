@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from dflashctl.core.absence import NvmlRefusal
@@ -51,7 +51,10 @@ class Asker:
 
 @contextmanager
 def nvml_session(lib: Any = None) -> Iterator[Any]:
-    """The initialised pynvml module; NvmlRefused when it cannot be had. `lib` replaces pynvml."""
+    """The initialised pynvml module; NvmlRefused when it cannot be had, or fails as a whole within the block.
+
+    `lib` replaces pynvml.
+    """
     module = lib if lib is not None else _import()
     try:
         module.nvmlInit()
@@ -59,8 +62,11 @@ def nvml_session(lib: Any = None) -> Iterator[Any]:
         raise NvmlRefused(_refusal(module, error)) from error
     try:
         yield module
+    except module.NVMLError as error:
+        raise NvmlRefused(_refusal(module, error)) from error
     finally:
-        module.nvmlShutdown()
+        with suppress(module.NVMLError):
+            module.nvmlShutdown()
 
 
 def _import() -> Any:

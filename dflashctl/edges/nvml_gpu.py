@@ -48,8 +48,7 @@ def read_gpu(lib: Any, index: int, handle: Any) -> Gpu:
     active, total, down, version = lanes(asker, handle)
     return Gpu(
         index=index,
-        uuid=asker.ask("uuid", "nvmlDeviceGetUUID", handle) or f"unknown-{index}",
-        name=asker.ask("name", "nvmlDeviceGetName", handle) or "NVIDIA GPU",
+        **identity(asker, index, handle),
         memory_total_bytes=memory[0],
         memory_free_bytes=memory[1],
         memory_reserved_bytes=memory[2],
@@ -75,6 +74,14 @@ def read_gpu(lib: Any, index: int, handle: Any) -> Gpu:
     )
 
 
+def identity(asker: Asker, index: int, handle: Any) -> dict[str, Any]:
+    """UUID and name; a lost GPU, whose handle may outlive it, tells neither."""
+    return {
+        "uuid": asker.ask("uuid", "nvmlDeviceGetUUID", handle) or f"unknown-{index}",
+        "name": asker.ask("name", "nvmlDeviceGetName", handle) or "NVIDIA GPU",
+    }
+
+
 def read_activity(lib: Any, handle: Any) -> dict[str, Any]:
     """Only what changes while a server runs: memory, clocks, power, temperature, throttling."""
     asker = Asker(lib)
@@ -87,14 +94,14 @@ def read_activity(lib: Any, handle: Any) -> dict[str, Any]:
     }
 
 
-def _memory(asker: Asker, handle: Any) -> tuple[int, int | None, int | None]:
+def _memory(asker: Asker, handle: Any) -> tuple[int | None, int | None, int | None]:
     """Total, free and driver's reserve in bytes; old drivers do not tell the reserve apart."""
     version = getattr(asker.lib, "nvmlMemory_v2", None)
     detailed = asker.quietly("nvmlDeviceGetMemoryInfo", handle, version) if version else None
     if detailed is not None:
         return int(detailed.total), int(detailed.free), int(detailed.reserved)
     plain = asker.ask("memory", "nvmlDeviceGetMemoryInfo", handle)
-    return (int(plain.total), int(plain.free), None) if plain is not None else (0, None, None)
+    return (int(plain.total), int(plain.free), None) if plain is not None else (None, None, None)
 
 
 def _health(asker: Asker, handle: Any) -> dict[str, Any]:

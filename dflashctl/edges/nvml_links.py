@@ -109,26 +109,36 @@ def _troubles(mask: int) -> tuple[str, ...]:
     return (*words, configuration) if configuration else tuple(words)
 
 
-def read_links(lib: Any, handles: Mapping[int, Any]) -> tuple[Link, ...]:
-    """Every pair of GPUs, by index."""
+def read_links(lib: Any, handles: Mapping[int, Any]) -> tuple[tuple[Link, ...], tuple[str, ...]]:
+    """Every pair of GPUs, by index, and which facts about them are unknown: `links`, `p2p`."""
     asker = Asker(lib)
-    return tuple(_link(asker, (a, handles[a]), (b, handles[b])) for a, b in combinations(sorted(handles), 2))
+    pairs = combinations(sorted(handles), 2)
+    links = tuple(_link(asker, (a, handles[a]), (b, handles[b])) for a, b in pairs)
+    return links, tuple(asker.unknown)
 
 
 def _link(asker: Asker, one: tuple[int, Any], other: tuple[int, Any]) -> Link:
-    level = asker.quietly("nvmlDeviceGetTopologyCommonAncestor", one[1], other[1])
-    path = _LEVELS.get(level)
-    nvlink = _p2p(asker, one[1], other[1], _P2P_NVLINK)
-    access = [_p2p(asker, one[1], other[1], which) for which in (_P2P_READ, _P2P_WRITE)]
+    path = _LEVELS.get(asker.quietly("nvmlDeviceGetTopologyCommonAncestor", one[1], other[1]))
+    nvlink = _p2p(asker, "links", one[1], other[1], _P2P_NVLINK)
+    if path is None:
+        asker.note("links")
+    access = [_p2p(asker, "p2p", one[1], other[1], which) for which in (_P2P_READ, _P2P_WRITE)]
     return Link(
         a=one[0],
         b=other[0],
-        kind=LinkKind.NVLINK if nvlink else path or LinkKind.SYS,
+        kind=_kind(path, nvlink=nvlink),
         p2p=None if None in access else all(access),
         path=path,
     )
 
 
-def _p2p(asker: Asker, one: Any, other: Any, which: int) -> bool | None:
-    status = asker.quietly("nvmlDeviceGetP2PStatus", one, other, which)
+def _kind(path: LinkKind | None, *, nvlink: bool | None) -> LinkKind:
+    """NVLink where there is one; the PCIe path only where NVML says that there is none."""
+    if nvlink:
+        return LinkKind.NVLINK
+    return LinkKind.UNKNOWN if nvlink is None or path is None else path
+
+
+def _p2p(asker: Asker, fact: str, one: Any, other: Any, which: int) -> bool | None:
+    status = asker.ask(fact, "nvmlDeviceGetP2PStatus", one, other, which)
     return None if status is None else status == _P2P_OK

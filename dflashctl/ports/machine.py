@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dflashctl.core.deep import DeepFacts
+    from dflashctl.core.deep import DeepFacts, DeepRequest
     from dflashctl.core.facts import PortUse
-    from dflashctl.core.machine import Gpu, Machine
+    from dflashctl.core.machine import GpuActivity, Machine
 
 
 class MachineProbe(Protocol):
@@ -19,14 +19,14 @@ class MachineProbe(Protocol):
     def survey(self, python: str) -> Machine:
         """`snapshot` with the host's facts and what the engine's interpreter `python` has installed."""
 
-    def activity(self) -> tuple[Gpu, ...]:
-        """The GPUs with only what changes while a server runs; empty without a driver."""
+    def activity(self) -> GpuActivity:
+        """The GPUs with only what changes while a server runs; empty without a driver. A lost GPU hides no other."""
 
     def port_use(self, host: str, port: int, purpose: str) -> PortUse:
         """Whether a server could listen there, and who does now."""
 
-    def deep(self, python: str, gpus: tuple[str, ...], weights: Path | None) -> DeepFacts:
-        """Start CUDA, copy between the GPUs (UUIDs), reduce over them, read weights, compile; takes seconds.
+    def deep(self, request: DeepRequest) -> DeepFacts:
+        """Start CUDA, copy between the GPUs, reduce over them, read weights, compile; takes seconds.
 
         Only tries and reports; everything runs in processes of its own with a limit in time.
         """

@@ -31,6 +31,7 @@ NEEDS = {
     "sglang_plan",
     "fit",
     "tried_cuda",
+    "tried_torch",
     "tried_links",
     "tried_disk",
     "tried_jit",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import itertools
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -116,6 +117,24 @@ def test_all_facts_only_when_asked_for(tmp_path):
     assert "this machine does not tell: ecc, row_remap, nvlink, fabric" in out
 
 
+def test_a_machine_that_does_not_tell_is_shown_with_question_marks(tmp_path):
+    change = {
+        "gpus[*].memory_total_bytes": None,
+        "gpus[*].memory_free_bytes": None,
+        "links[0].kind": "unknown",
+        "unknown": ["links"],
+    }
+    report, _ = run("2x-h200", tmp_path, profile="tiny-gpu", change=change, verbose=True)
+    out, _ = printed(report)
+    assert "0 NVIDIA H200  ?       ?" in out
+    assert "unknown: 0-1" in out
+    assert report.data.fit.verdict.value == "unknown"
+    assert report.data.unknown[-1] == "links"
+    env, _ = env_for(topology("2x-h200", change), tmp_path)
+    show_live(next(doctor(env, DoctorOptions(watch=True))), out=(live := io.StringIO()))
+    assert "GiB" not in live.getvalue()
+
+
 def test_json_has_the_verdict_the_fit_and_the_machine(tmp_path):
     report, _ = run("8x-b300", tmp_path, profile="kimi-k3-b300")
     answer = json.loads(json.dumps(envelope(report)))
@@ -182,9 +201,9 @@ def test_deep_tries_the_plans_gpus_and_reports(tmp_path):
     )
     env, probe = env_for(topology("2x-h200"), tmp_path, attempts=attempts)
     report = doctor(env, DoctorOptions(plan=PlanRequest(profile="tiny-gpu"), deep=True))
-    ((_, gpus, weights),) = probe.tried
-    assert gpus == ("GPU-00000000-0000-0000-0000-000000000000",)
-    assert list(weights.glob("*.safetensors"))
+    (tried,) = probe.tried
+    assert tried.gpus == ("GPU-00000000-0000-0000-0000-000000000000",)
+    assert list(tried.weights.glob("*.safetensors"))
     assert [f.id for f in errors(report.findings)] == ["deep_links"]
     out, _ = printed(report)
     assert "CUDA starts  0.7 s for 2 GPUs" in out
@@ -200,7 +219,23 @@ def test_a_saved_machine_cannot_be_tried(option, tmp_path):
         doctor(env, DoctorOptions(plan=request, **{option: True}))
 
 
-NOT_TRIED = {"deep_cuda", "deep_links", "deep_disk", "deep_jit"}
+@pytest.mark.parametrize(
+    ("profile", "gpus", "no_gpus", "weights", "no_weights"),
+    [
+        ("tiny-gpu", 1, "no GPU", True, "no weights on disk yet"),
+        ("tiny-cpu", 0, "the profile needs no GPU", True, "no weights on disk yet"),
+        ("", 2, "no GPU", False, "no profile names the weights"),
+    ],
+)
+def test_deep_tries_what_the_profile_needs(profile, gpus, no_gpus, weights, no_weights, tmp_path):
+    env, probe = env_for(topology("2x-h200"), tmp_path)
+    doctor(env, DoctorOptions(plan=PlanRequest(profile=profile), deep=True))
+    (tried,) = probe.tried
+    assert (len(tried.gpus), tried.no_gpus) == (gpus, no_gpus)
+    assert (tried.weights is not None, tried.no_weights) == (weights, no_weights)
+
+
+NOT_TRIED = {"deep_cuda", "deep_torch", "deep_links", "deep_disk", "deep_jit"}
 
 
 @pytest.mark.parametrize(
@@ -208,9 +243,13 @@ NOT_TRIED = {"deep_cuda", "deep_links", "deep_disk", "deep_jit"}
     [
         (DeepFacts(skipped=("all",)), set()),
         (DeepFacts(cuda_error=0), {"deep_cuda"}),
+        (DeepFacts(cuda_error_text="no end within 120 s"), {"deep_cuda"}),
+        (DeepFacts(torch_devices=8), {"deep_torch"}),
+        (DeepFacts(torch_error="killed by SIGSEGV"), {"deep_torch"}),
         (DeepFacts(copies=(PairCopy(a=0, b=1, right=True, gb_per_s=1.0),)), {"deep_links"}),
         (DeepFacts(all_reduce_tried=True, all_reduce_right=True), {"deep_links"}),
         (DeepFacts(disk_read_gb_per_s=1.0), {"deep_disk"}),
+        (DeepFacts(disk_error="no end within 60 s"), {"deep_disk"}),
         (DeepFacts(jit_compile_s=1.0), {"deep_jit"}),
         (DeepFacts(jit_error="no"), {"deep_jit"}),
     ],
@@ -236,6 +275,23 @@ def test_watch_looks_once_a_second(tmp_path):
     assert "1980/1980 MHz" in rows[1]
     assert rows[1].rstrip().endswith("sw_power_cap")
     assert "?/700 W" in rows[2]
+
+
+def test_watch_goes_on_past_a_lost_gpu_and_names_it(tmp_path):
+    env, probe = env_for(topology("2x-h200-busy"), tmp_path)
+    looks = doctor(env, DoctorOptions(watch=True))
+    before = next(looks)
+    kept = probe.machine.gpus[:1]
+    probe.machine = replace(probe.machine, gpus=kept, gpus_unreadable=("GPU 1: GPU is lost",))
+    after = next(looks)
+    assert (len(before.data.gpus), before.data.unreadable) == (2, ())
+    assert (after.data.gpus, after.data.unreadable) == (kept, ("GPU 1: GPU is lost",))
+    out = io.StringIO()
+    show_live(after, out=out)
+    assert "warn GPU 1: GPU is lost" in out.getvalue()
+    probe.machine = replace(probe.machine, gpus=())
+    last = next(looks)
+    assert (last.data.problem, int(last.exit_code)) == ("GPU 1: GPU is lost", 1)
 
 
 def test_watch_without_gpus_ends_with_the_reason(tmp_path):

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from dflashctl.core.deep import DeepRequest
 from dflashctl.core.host import Limit
 from dflashctl.edges import host_services
 from dflashctl.edges.cgroup import CgroupLimits, cgroup_limits
@@ -418,11 +419,11 @@ def test_every_probe_keeps_the_contract(probe, tmp_path):
     assert {gpu.uuid for gpu in survey.gpus} == {gpu.uuid for gpu in machine.gpus}
     assert survey.host is not None
     assert survey.software is not None
-    assert len(probe.activity()) == len(machine.gpus)
+    assert len(probe.activity().gpus) == len(machine.gpus)
     probe.save(survey, tmp_path / "m.yaml")
     assert len(probe.load(tmp_path / "m.yaml").gpus) == len(survey.gpus)
     assert probe.port_use("127.0.0.1", 1, "HTTP").purpose == "HTTP"
-    assert probe.deep(sys.executable, (), None).cuda_error is None
+    assert probe.deep(DeepRequest(python=sys.executable)).cuda_error is None
 
 
 def test_port_owner():

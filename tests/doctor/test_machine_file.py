@@ -109,6 +109,22 @@ def test_a_broken_file_says_where(text, words):
     assert "--save-machine" in caught.value.hint or "release" in caught.value.hint
 
 
+@pytest.mark.parametrize("given", ["0", "null"])
+def test_a_memory_that_could_not_be_read_is_unknown(given, tmp_path):
+    """Files of before this was told apart have 0."""
+    machine = parse_machine(f"schema_version: 1\n{GPU.replace('bytes: 1', f'bytes: {given}')}", name="m.yaml")
+    assert machine.gpus[0].memory_total_bytes is None
+    write_machine(machine, tmp_path / "m.yaml")
+    assert read_machine(tmp_path / "m.yaml").gpus[0].memory_total_bytes is None
+
+
+def test_what_is_not_told_of_links_is_saved(tmp_path):
+    machine = topology("2x-h200", {"links[0].kind": "unknown", "unknown": ["links", "p2p"]})
+    write_machine(machine, tmp_path / "m.yaml")
+    read = read_machine(tmp_path / "m.yaml")
+    assert (read.links, read.unknown) == (machine.links, ("links", "p2p"))
+
+
 def test_a_file_that_cannot_be_read_or_written(tmp_path):
     with pytest.raises(MachineError, match="No such file"):
         read_machine(tmp_path / "nothing.yaml")

@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from dflashctl.core.doctor_result import unknown_facts
+from dflashctl.core.facts import Facts
 from dflashctl.core.machine import Fabric, GpuAbsence, LinkKind, RowRemap
 from dflashctl.edges.machine_probe import SystemMachineProbe
 from dflashctl.edges.nvml_links import _troubles
@@ -193,6 +195,67 @@ def test_links_without_nvlink(level, kind):
 
 
 def test_activity_is_only_what_changes():
-    gpus = SystemMachineProbe(environ={}, nvml=FakeNvml(BUSY)).activity()
+    gpus = SystemMachineProbe(environ={}, nvml=FakeNvml(BUSY)).activity().gpus
     assert [gpu.clock_sm_mhz for gpu in gpus] == [1980, 1980]
     assert gpus[0].fabric is None
+
+
+@pytest.mark.parametrize("how", ["refused", "missing"])
+def test_memory_that_is_not_told_is_unknown_and_never_zero(how):
+    lib = FakeNvml(IDLE, **{how: ["nvmlDeviceGetMemoryInfo"]})
+    gpu = snapshot(lib).gpus[0]
+    sizes = (gpu.memory_total_bytes, gpu.memory_free_bytes, gpu.memory_usable_bytes, gpu.memory_used_bytes)
+    assert sizes == (None,) * 4
+    assert "memory" in gpu.unknown
+    assert SystemMachineProbe(environ={}, nvml=lib).activity().gpus[0].memory_total_bytes is None
+
+
+PHB = {"ancestor": 30, "p2p_nvlink": 5, "p2p_read": 0, "p2p_write": 0, "p2p_atomics": 5}
+REFUSES = {"error": "Not Supported"}
+
+
+@pytest.mark.parametrize(
+    ("answers", "kind", "path", "p2p", "unknown"),
+    [
+        ({}, LinkKind.PHB, LinkKind.PHB, True, ()),
+        ({"p2p_nvlink": 0}, LinkKind.NVLINK, LinkKind.PHB, True, ()),
+        ({"ancestor": REFUSES}, LinkKind.UNKNOWN, None, True, ("links",)),
+        ({"ancestor": 77}, LinkKind.UNKNOWN, None, True, ("links",)),
+        ({"ancestor": REFUSES, "p2p_nvlink": 0}, LinkKind.NVLINK, None, True, ("links",)),
+        ({"p2p_nvlink": REFUSES}, LinkKind.UNKNOWN, LinkKind.PHB, True, ("links",)),
+        ({"p2p_write": REFUSES}, LinkKind.PHB, LinkKind.PHB, None, ("p2p",)),
+        (dict.fromkeys(PHB, REFUSES), LinkKind.UNKNOWN, None, None, ("links", "p2p")),
+    ],
+)
+def test_a_link_that_is_not_told_is_unknown_and_no_distance(answers, kind, path, p2p, unknown):
+    machine = snapshot(FakeNvml(IDLE, changes={0: {"Peers": {"1": {**PHB, **answers}}}}))
+    (link,) = machine.links
+    assert (link.kind, link.path, link.p2p) == (kind, path, p2p)
+    assert machine.unknown == unknown
+    assert {"links", "p2p"} & set(unknown_facts(Facts(machine=machine))) == set(unknown)
+
+
+# How a GPU or the whole library fails while somebody looks, and what the look still has.
+LOSSES = {
+    "no handle": ({"lost": [1]}, [(0, "NVIDIA H200")], ("GPU 1: GPU is lost",)),
+    "a handle and nothing else": ({"silent": [1]}, [(0, "NVIDIA H200"), (1, "NVIDIA GPU")], ()),
+    "no handles at all": ({"lost": [0, 1]}, [], ("GPU 0: GPU is lost", "GPU 1: GPU is lost")),
+    "no count": ({"refused": ["nvmlDeviceGetCount"]}, [], ()),
+    "no shutdown": (
+        {"refused": ["nvmlShutdown"]},
+        [(0, "NVIDIA H200"), (1, "NVIDIA H200")],
+        (),
+    ),
+}
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_loss_hides_nothing_else_from_any_look(loss):
+    given, gpus, unreadable = LOSSES[loss]
+    probe = SystemMachineProbe(environ={}, nvml=FakeNvml(IDLE, **given))
+    now, machine = probe.activity(), probe.snapshot()
+    assert [(gpu.index, gpu.name) for gpu in now.gpus] == gpus
+    assert [(gpu.index, gpu.name) for gpu in machine.gpus] == gpus
+    assert now.unreadable == machine.gpus_unreadable == unreadable
+    assert {gpu.uuid for gpu in now.gpus} == {gpu.uuid for gpu in machine.gpus}
+    assert (machine.gpu_absence is None) == bool(gpus or unreadable)

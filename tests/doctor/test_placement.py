@@ -151,3 +151,37 @@ def test_nothing_is_assumed_without_need():
 
 def test_kinds_are_told_apart_by_whole_words():
     assert len({kind.word for kind in KINDS}) == len(KINDS)
+
+
+def test_memory_that_is_not_told_is_said_and_kept_for_last():
+    needs = {"gpu_memory_bytes": 100 * 10**9}
+    one = topology("8x-h200", {"gpus[0].memory_total_bytes": None})
+    assert indices(one, place(profile(2, **needs), one)) == [1, 2]
+    assert place(profile(2, **needs), one).findings == ()
+    (finding,) = place(profile(8, **needs), one).findings
+    assert (finding.id, finding.severity.value) == ("gpu_memory_unknown", "warning")
+    assert finding.summary == "GPU 0 (NVIDIA H200) does not tell its memory, 100 GB needed"
+    assert place(profile(1), one, ("0",)).findings == ()
+    (named,) = place(profile(1, **needs), one, ("0",)).findings
+    assert named.id == "gpu_memory_unknown"
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "group"),
+    [("unknown", None, [1, 2]), ("unknown", "pix", [0, 1]), ("unknown", "sys", [1, 2])],
+)
+def test_a_link_that_is_not_told_counts_by_its_path(kind, path, group):
+    """Three cards; 1 and 2 are near each other, and 0 is as far from 1 as the case says."""
+    machine = topology("8x-h200")
+    kinds = {(0, 1): LinkKind(kind), (0, 2): LinkKind.SYS, (1, 2): LinkKind.PXB}
+    paths = {(0, 1): LinkKind(path) if path else None}
+    three = replace(
+        machine,
+        gpus=tuple(replace(g, fabric=None, numa_node=None) for g in machine.gpus[:3]),
+        links=tuple(
+            replace(link, kind=kinds[link.a, link.b], path=paths.get((link.a, link.b)))
+            for link in machine.links
+            if link.b < 3
+        ),
+    )
+    assert indices(three, place(profile(2), three)) == group

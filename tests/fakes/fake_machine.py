@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dflashctl.core.deep import DeepFacts
 from dflashctl.core.facts import PortUse
+from dflashctl.core.machine import GpuActivity
 from dflashctl.edges.machine_file import read_machine, write_machine
 
 
@@ -25,7 +26,7 @@ class FakeMachine:
         return self.machine
 
     def activity(self):
-        return self.machine.gpus
+        return GpuActivity(gpus=self.machine.gpus, unreadable=self.machine.gpus_unreadable)
 
     def port_use(self, host, port, purpose):
         if port not in self.taken:
@@ -33,8 +34,8 @@ class FakeMachine:
         pid, name = self.taken[port]
         return PortUse(port=port, purpose=purpose, free=False, owner_pid=pid, owner_name=name)
 
-    def deep(self, python, gpus, weights):
-        self.tried.append((python, gpus, weights))
+    def deep(self, request):
+        self.tried.append(request)
         return self.attempts
 
     def load(self, path):

@@ -1,7 +1,8 @@
 # ruff: noqa: N802, N815 - the names are those of the library
 """FakeNvml: a stand-in for the pynvml module that replays a recorded dump of a real host, or refuses at will.
 
-`refused` names functions that answer "Not Supported", `missing` those that this binding does not have at all.
+`refused` names functions that answer "Not Supported", `missing` those that this binding does not have at all. GPUs in
+`lost` have no handle; those in `silent` have one and answer nothing.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from types import SimpleNamespace
 
 NOT_SUPPORTED, DRIVER_NOT_LOADED, LIBRARY_NOT_FOUND = 3, 9, 12
 NO_PERMISSION, LIB_RM_VERSION_MISMATCH, GPU_IS_LOST, UNKNOWN = 4, 18, 15, 999
+_ABOUT_NO_DEVICE = {"nvmlDeviceGetCount", "nvmlDeviceGetHandleByIndex"}
 _TEXTS = {3: "Not Supported", 15: "GPU is lost", 999: "Unknown Error"}
 
 
@@ -49,7 +51,7 @@ class FakeNvml:
     NVML_FI_DEV_GET_GPU_RECOVERY_ACTION = 230
     nvmlMemory_v2 = 33554472
 
-    def __init__(self, path, *, refused=(), missing=(), init_error=None, lost=(), changes=None):
+    def __init__(self, path, *, refused=(), missing=(), init_error=None, lost=(), silent=(), changes=None):
         self.dump = json.loads(path.read_text(encoding="utf-8"))
         for place, device in enumerate(self.dump["devices"]):
             device["UUID"] = f"GPU-00000000-0000-0000-0000-{place:012d}"
@@ -58,6 +60,7 @@ class FakeNvml:
         self._missing = set(missing)
         self._init_error = init_error
         self._lost = set(lost)
+        self._silent = set(silent)
         self.open = 0
 
     def __getattribute__(self, name):
@@ -66,7 +69,15 @@ class FakeNvml:
                 raise AttributeError(name)
             if name in object.__getattribute__(self, "_refused"):
                 return _refuse
-        return object.__getattribute__(self, name)
+        value = object.__getattribute__(self, name)
+        if name.startswith("nvmlDeviceGet") and name not in _ABOUT_NO_DEVICE:
+            return lambda handle, *arguments: value(self._answering(handle), *arguments)
+        return value
+
+    def _answering(self, handle):
+        if handle in self._silent:
+            raise NVMLError(GPU_IS_LOST)
+        return handle
 
     def nvmlInit(self):
         if self._init_error is not None:
@@ -207,12 +218,16 @@ class FakeNvml:
         return 0
 
     def nvmlDeviceGetTopologyCommonAncestor(self, one, other):
-        return self._value(one, "Peers")[str(other)]["ancestor"]
+        return self._peer(one, other, "ancestor")
 
     def nvmlDeviceGetP2PStatus(self, one, other, which):
-        return self._value(one, "Peers")[str(other)][
-            ("p2p_read", "p2p_write", "p2p_nvlink", "p2p_atomics")[which]
-        ]
+        return self._peer(one, other, ("p2p_read", "p2p_write", "p2p_nvlink", "p2p_atomics")[which])
+
+    def _peer(self, one, other, key):
+        value = self._value(one, "Peers")[str(other)][key]
+        if isinstance(value, dict):
+            raise NVMLError(NOT_SUPPORTED)
+        return value
 
 
 def _refuse(*_arguments: object):

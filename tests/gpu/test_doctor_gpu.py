@@ -19,6 +19,7 @@ from itertools import combinations
 import pytest
 
 from dflashctl.commands.doctor import DoctorOptions, doctor
+from dflashctl.core.deep import DeepRequest
 from dflashctl.core.findings import Severity
 from dflashctl.core.fit import GIB, FitRequest, FitVerdict
 from dflashctl.core.fit_verdict import judge_fit
@@ -126,7 +127,7 @@ def test_what_does_not_change_agrees_with_nvidia_smi(machine, tables):
 def test_what_changes_agrees_within_a_moment():
     """Read between two looks of nvidia-smi; a value must lie where they do, give or take what a moment may do."""
     before = query("memory.free", "power.draw", "temperature.gpu", "clocks.sm")
-    gpus = SystemMachineProbe().activity()
+    gpus = SystemMachineProbe().activity().gpus
     after = query("memory.free", "power.draw", "temperature.gpu", "clocks.sm")
     for gpu, one, other in zip(gpus, before, after, strict=True):
         for value, field, slack in (
@@ -267,7 +268,7 @@ def test_deep_works_here():
 def test_deep_over_all_gpus():
     probe = SystemMachineProbe()
     gpus = [gpu.uuid for gpu in probe.snapshot().gpus]
-    deep = probe.deep(sys.executable, tuple(gpus), None)
+    deep = probe.deep(DeepRequest(python=sys.executable, gpus=tuple(gpus)))
     assert (deep.cuda_error, deep.cuda_devices) == (0, len(gpus))
     if len(gpus) > 1 and not any("torch" in reason for reason in deep.skipped):
         assert all(copy.right for copy in deep.copies)

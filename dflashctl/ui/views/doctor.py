@@ -107,7 +107,8 @@ def _watch(data: DoctorWatch) -> list[RenderableType]:
         table.add_column(heading, justify="left" if heading in {"GPU", "SLOWED BY"} else "right")
     for gpu in data.gpus:
         table.add_row(*_watch_row(gpu))
-    return [table, Text(f"{data.at_s:.0f} s; Ctrl-C ends", style="detail")]
+    lost = [Text.assemble(("warn ", "warning"), reason) for reason in data.unreadable]
+    return [table, *lost, Text(f"{data.at_s:.0f} s; Ctrl-C ends", style="detail")]
 
 
 def _watch_row(gpu: Gpu) -> tuple[str, ...]:
@@ -115,7 +116,7 @@ def _watch_row(gpu: Gpu) -> tuple[str, ...]:
     idle = {"gpu_idle", "applications_clocks"}
     return (
         f"{gpu.index} {gpu.name}",
-        "?" if used is None else f"{used / _GIB:.1f}/{total / _GIB:.0f} GiB",
+        "?" if used is None or total is None else f"{used / _GIB:.1f}/{total / _GIB:.0f} GiB",
         _or_unknown(gpu.utilization_percent, "{} %"),
         f"{_or_unknown(gpu.clock_sm_mhz)}/{_or_unknown(gpu.clock_sm_max_mhz)} MHz",
         f"{_or_unknown(gpu.clock_memory_mhz)}/{_or_unknown(gpu.clock_memory_max_mhz)} MHz",

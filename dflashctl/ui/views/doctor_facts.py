@@ -67,11 +67,10 @@ def _gpus(machine: Machine, chosen: tuple[str, ...]) -> Table:
 
 
 def _gpu_row(gpu: Gpu) -> tuple[str, ...]:
-    free = gb(gpu.memory_free_bytes) if gpu.memory_free_bytes is not None else "?"
     return (
         f"{gpu.index} {gpu.name}",
-        gb(gpu.memory_total_bytes),
-        free,
+        _size(gpu.memory_total_bytes),
+        _size(gpu.memory_free_bytes),
         gpu.capability or "?",
         _nvlink(gpu),
         _fabric(gpu),
