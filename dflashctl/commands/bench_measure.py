@@ -152,10 +152,13 @@ def measure(
             *(() if withheld else (finding.summary for finding in judged)),
             *run_warnings(records, mismatches, looping, watch.readings, setting.concurrency or 1),
         ),
-        records=tuple(replace(r, text=None, reasoning_text=None) for r in records)
-        if options.records
-        else None,
+        records=_kept(records, options) if options.records else None,
     )
+
+
+def _kept(records: Sequence[RequestRecord], options: BenchOptions) -> tuple[RequestRecord, ...]:
+    """Texts only for the lines that hold them: they are most of what a record weighs."""
+    return tuple(records if options.jsonl is not None else (r.without_texts() for r in records))
 
 
 def _require_records(turns: Turns, options: BenchOptions) -> None:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 from dflashctl import __version__
 from dflashctl.core.bench_setting import GpuInfo, ModelIdentity, Provenance
+from dflashctl.core.redact import Redactor
 from dflashctl.core.replies import mapping, parse_json, text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from dflashctl.commands.live_server import LiveServer
-    from dflashctl.core.machine import Gpu
+    from dflashctl.core.machine import Gpu, GpuProcess
     from dflashctl.env import Env
     from dflashctl.proofs.client import Client
 
@@ -23,6 +25,7 @@ _LEFT_OUT = frozenset(
     {"internal_states", "status", "kv_events", "startup_time", "host", "port", "version", "random_seed"}
 )
 _SECRETS = ("api_key", "password", "secret", "hf_token", "auth_token", "_keyfile")
+_REDACT = Redactor()
 
 
 def provenance(env: Env, server: LiveServer, client: Client, template_hash: str | None) -> Provenance:
@@ -52,7 +55,7 @@ def provenance(env: Env, server: LiveServer, client: Client, template_hash: str 
         block_size=client.facts.block_size,
         flags=_flags(info),
         plan_fingerprint=served.fingerprint if served else None,
-        gpus=tuple(_gpu(gpu) for gpu in machine.gpus) if client.facts.is_local else (),
+        gpus=_gpus(machine.gpus, _pids(env, server)) if client.facts.is_local else (),
         driver=machine.driver_version if client.facts.is_local else None,
     )
 
@@ -63,23 +66,55 @@ def _server_info(client: Client) -> Mapping[str, object]:
 
 
 def _flags(info: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
-    """The resolved settings that are plain values, without live state and without anything that smells of a secret."""
-    plain = (
-        (name, value) for name, value in sorted(info.items()) if isinstance(value, (str, int, float, bool))
-    )
+    """The resolved settings, without live state and without anything that smells of a secret.
+
+    Lists and objects are compact JSON.
+    """
     return tuple(
-        (name, str(value))
-        for name, value in plain
-        if name not in _LEFT_OUT and not any(part in name for part in _SECRETS)
+        (name, _REDACT(_as_text(value)))
+        for name, value in sorted(info.items())
+        if value is not None and name not in _LEFT_OUT and not _is_secret(name)
     )
 
 
-def _gpu(gpu: Gpu) -> GpuInfo:
+def _as_text(value: object) -> str:
+    if isinstance(value, (dict, list)):
+        return json.dumps(_without_secrets(value), separators=(",", ":"), ensure_ascii=False)
+    return str(value)
+
+
+def _without_secrets(value: object) -> object:
+    if isinstance(value, dict):
+        return {name: _without_secrets(member) for name, member in value.items() if not _is_secret(name)}
+    return [_without_secrets(member) for member in value] if isinstance(value, list) else value
+
+
+def _is_secret(name: str) -> bool:
+    return any(part in name.lower() for part in _SECRETS)
+
+
+def _pids(env: Env, server: LiveServer) -> frozenset[int]:
+    """The server's processes, none when it is not ours or runs in a container."""
+    return frozenset(env.instances.members(server.name)) if server.name is not None else frozenset()
+
+
+def _gpus(gpus: tuple[Gpu, ...], own: frozenset[int]) -> tuple[GpuInfo, ...]:
+    """Strangers can be told only where pids are this host's: one of the server's is seen, or there is none at all."""
+    seen = {process.pid for gpu in gpus for process in gpu.processes}
+    return tuple(_gpu(gpu, own, told=not seen or bool(seen & own)) for gpu in gpus)
+
+
+def _gpu(gpu: Gpu, own: frozenset[int], *, told: bool) -> GpuInfo:
     return GpuInfo(
         index=gpu.index,
         name=gpu.name,
         uuid=gpu.uuid,
         power_limit_w=gpu.power_limit_w,
         clock_sm_max_mhz=gpu.clock_sm_max_mhz,
-        processes=tuple(f"{p.pid} {p.name or '?'}" for p in gpu.processes),
+        processes=_named(gpu.processes),
+        others=_named(p for p in gpu.processes if p.pid not in own) if told else None,
     )
+
+
+def _named(processes: Iterable[GpuProcess]) -> tuple[str, ...]:
+    return tuple(f"{process.pid} {process.name or '?'}" for process in processes)

@@ -9,11 +9,12 @@ from dflashctl.commands.bench_save import append_text, write_text
 from dflashctl.commands.bench_servers import common
 from dflashctl.commands.output_files import refuse_clashes
 from dflashctl.core.bench_compare import compare
-from dflashctl.core.bench_export import to_bench_serving, to_csv
+from dflashctl.core.bench_export import to_csv
 from dflashctl.core.bench_gates import client_findings, error_findings, gate_findings
 from dflashctl.core.bench_judgement import judged
 from dflashctl.core.bench_remarks import doubts_told
 from dflashctl.core.bench_runs import BenchResult, BenchRun, Speedup
+from dflashctl.core.bench_serving_lines import to_bench_serving
 from dflashctl.core.errors import ExitCode
 from dflashctl.core.findings import Finding, Severity, errors
 from dflashctl.core.report import Outcome, Report, to_json
@@ -72,7 +73,7 @@ def report_of(
     """
     name = path.name if path.parent == env.cwd else str(path)
     view = read_run_file(to_json(result), name)
-    written = _export(env, options, view)
+    written = _export(env, options, view, result)
     comparison, limit = compare(against, view) if against else None, options.gates.max_regression
     broken = error_findings(result.runs)
     findings = (
@@ -100,12 +101,13 @@ def refuse_file_clashes(env: Env, options: BenchOptions, output: str) -> None:
     refuse_clashes(env, exports, (options.gates.against,))
 
 
-def _export(env: Env, options: BenchOptions, view: RunFile) -> tuple[str, ...]:
+def _export(env: Env, options: BenchOptions, view: RunFile, result: BenchResult) -> tuple[str, ...]:
     """The table anew, the lines after those that are there, as bench_serving does it."""
     if options.csv is not None:
         write_text(env.cwd / options.csv, to_csv(view))
     if options.jsonl is not None:
-        append_text(env.cwd / options.jsonl, to_bench_serving(view))
+        lines = to_bench_serving(view, [run.records for run in result.runs])
+        append_text(env.cwd / options.jsonl, lines)
     return tuple(path for path in (options.csv, options.jsonl) if path is not None)
 
 

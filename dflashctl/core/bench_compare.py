@@ -8,7 +8,7 @@ from random import Random
 from statistics import fmean, median
 from typing import TYPE_CHECKING
 
-from dflashctl.core.bench_likeness import differences, unlike, unlike_models
+from dflashctl.core.bench_likeness import conduct, differences, unlike, unlike_models
 from dflashctl.core.bench_pairing import left_over, paired
 from dflashctl.core.failures import counted, too_many
 from dflashctl.core.stats import Interval, percentile
@@ -62,7 +62,9 @@ class Lack:
 
 @dataclass(frozen=True, kw_only=True)
 class RunPair:
-    """Two runs of the same setting; `refusals` say why they cannot be compared, `notes` what else differs.
+    """Two runs of the same setting; `refusals` say why they cannot be compared.
+
+    `notes`: what else differs, and what each side was warned of.
 
     `lacks`: what one of the two does not have, so that nothing says whether B is worse there.
     """
@@ -139,7 +141,7 @@ def _pair(a: RunFile, one: RunView, b: RunFile, other: RunView, *, allow_unlike:
         )
         changes = tuple(change for change in (*found, _throughput(one, other)) if change is not None)
     label = one.label if one.label == other.label else f"{one.label} → {other.label}"
-    notes = differences(a.provenance(one), b.provenance(other))
+    notes = (*conduct(one, other), *differences(a.provenance(one), b.provenance(other)))
     return RunPair(
         label=label,
         refusals=refusals,

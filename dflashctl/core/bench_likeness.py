@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
+from dflashctl.core.bench_gpus import conduct_differences, limit_differences
+from dflashctl.core.json_text import json_loads
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from dflashctl.core.bench_setting import Provenance, Setting
+    from dflashctl.core.run_view import RunView
 
 
 def unlike(one: Setting, other: Setting) -> tuple[str, ...]:
@@ -51,8 +58,35 @@ def differences(one: Provenance | None, other: Provenance | None) -> tuple[str, 
         ("dflashctl", one.dflashctl_version, other.dflashctl_version),
     )
     notes = [f"{name}: {mine} and {theirs}" for name, mine, theirs in told if mine != theirs]
-    notes += _flag_differences(dict(one.flags), dict(other.flags))
+    notes += limit_differences(one.gpus, other.gpus)
+    notes += _flag_differences(_flat(one.flags), _flat(other.flags))
     return tuple(notes)
+
+
+def conduct(one: RunView, other: RunView) -> tuple[str, ...]:
+    """What went on during the runs: the GPUs' clocks, and whatever each side was warned of."""
+    return (
+        *conduct_differences(one.gpu_readings, other.gpu_readings),
+        *(f"{side}: {warning}" for side, run in (("A", one), ("B", other)) for warning in run.warnings),
+    )
+
+
+def _flat(flags: tuple[tuple[str, str], ...]) -> dict[str, str]:
+    """Flags by name; of one that is a JSON object each member by its path, so that only what differs is told."""
+    return {path: text for name, value in flags for path, text in _members(name, value)}
+
+
+def _members(path: str, value: str) -> Iterator[tuple[str, str]]:
+    try:
+        found = json_loads(value) if value.startswith("{") else None
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or not found:
+        yield path, value
+        return
+    for name, member in found.items():
+        text = member if isinstance(member, str) else json.dumps(member, separators=(",", ":"))
+        yield from _members(f"{path}.{name}", text)
 
 
 def _flag_differences(one: dict[str, str], other: dict[str, str]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -77,6 +77,9 @@ class RequestRecord:
     @property
     def ok(self) -> bool:
         return self.error is None
+
+    def without_texts(self) -> RequestRecord:
+        return replace(self, text=None, reasoning_text=None)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -50,7 +50,8 @@ class BenchRun:
     """One load of one server. `looping` are answers that fell into a loop, out of `judged` texts.
 
     `withheld`: why its latencies and rates are left out, empty when they are not. `unfinished`: why it is not whole, None
-    when it is; its figures are then those of the requests that were done.
+    when it is; its figures are then those of the requests that were done. `records` go into the file without
+    their texts, which only the lines for bench_serving hold.
     """
 
     summary: RunSummary
@@ -90,7 +91,9 @@ class BenchRun:
             "gpu_readings": self.gpu_readings,
             "samples": self.samples,
         }
-        return {**fields, **own, **({} if self.records is None else {"records": self.records})}
+        if self.records is not None:
+            own["records"] = tuple(record.without_texts() for record in self.records)
+        return {**fields, **own}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from dflashctl.core import latency
 from dflashctl.core.accept import accept_length
+from dflashctl.core.bench_gpus import held_back
 from dflashctl.core.bench_runs import Bucket
 from dflashctl.core.bench_setting import Samples
 from dflashctl.core.degenerate import find_loop
@@ -110,9 +111,7 @@ def run_warnings(
         told.append(
             f"{mismatches} sampled chunks were read differently by the fast reader and by a JSON parser"
         )
-    reasons = sorted(
-        {reason for reading in readings for reason in reading.throttle_reasons} - {"idle", "gpu_idle"}
-    )
+    reasons = held_back(readings)
     if reasons:
         told.append(f"GPU clocks were held back meanwhile: {', '.join(reasons)}")
     return tuple(told)

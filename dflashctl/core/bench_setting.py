@@ -87,7 +87,10 @@ class GpuReading:
 
 @dataclass(frozen=True, kw_only=True)
 class GpuInfo:
-    """A GPU of the machine that the client ran on."""
+    """A GPU of the machine that the client ran on; a process is "pid name".
+
+    `others` are the processes that are not the server's own, None when nobody knows which ones are its own.
+    """
 
     index: int
     name: str
@@ -95,6 +98,7 @@ class GpuInfo:
     power_limit_w: float | None = None
     clock_sm_max_mhz: int | None = None
     processes: tuple[str, ...] = ()
+    others: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""The charts, drawn with matplotlib: each a function that fills one pair of axes."""
+"""The charts, drawn with matplotlib: each a function that fills one pair of axes, or a figure with several."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING
 
 from dflashctl.core.errors import Permanent
 from dflashctl.report_html import series
+from dflashctl.report_html.histogram import accept_histogram
+from dflashctl.report_html.look import MARKS, MOST_LINES, colour, stroke, styled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure, FigureBase
 
     from dflashctl.core.run_view import RunFile
 
     Chart = Callable[[Axes, tuple[RunFile, ...]], bool]
+    Drawing = Callable[[FigureBase, tuple[RunFile, ...]], bool]
 
-# Okabe and Ito's palette: told apart by colour-blind readers and in grey.
-COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#999999", "#000000")
-MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
-MOST_LINES = 12
 _SIZE = (7.2, 4.2)
 _LEAST_SPREAD = 3
+_MANY_GROUPS = 6
 _MOST_LABELLED = 1000
 _LABELLED = frozenset({"2.0", "3.0", "5.0"})
 
@@ -37,10 +37,10 @@ def accept_by_set(axes: Axes, files: tuple[RunFile, ...]) -> bool:
     for number, name in enumerate(names):
         mine = [bar for bar in bars if bar.series == name]
         places = [groups.index(bar.group) + (number - (len(names) - 1) / 2) * width for bar in mine]
-        axes.bar(places, [bar.value for bar in mine], width * 0.92, color=_colour(number), label=name)
+        axes.bar(places, [bar.value for bar in mine], width * 0.92, color=colour(number), label=name)
         for place, bar in zip(places, mine, strict=True):
             marked = _annotate(axes, place, width, bar, first=not marked) or marked
-    axes.set_xticks(range(len(groups)), groups)
+    axes.set_xticks(range(len(groups)), groups, fontsize=10 if len(groups) < _MANY_GROUPS else 7)
     axes.set_xlim(-0.6, len(groups) - 0.4)
     axes.set_ylabel("accept length (tokens a verify step)")
     axes.set_ylim(0, 1.2 * max((bar.high or bar.value for bar in bars), default=1.0))
@@ -69,19 +69,6 @@ def _annotate(axes: Axes, place: float, width: float, bar: series.Bar, *, first:
         label="published" if first else "_published",
     )
     return True
-
-
-def accept_histogram(axes: Axes, files: tuple[RunFile, ...]) -> bool:
-    lines = series.histograms(files)
-    for number, line in enumerate(lines[:MOST_LINES]):
-        edges = [point[0] - 0.5 for point in line.points] + [line.points[-1][0] + 0.5]
-        shares = [point[1] for point in line.points]
-        axes.stairs(shares, edges, label=line.name, color=_colour(number), linewidth=1.6)
-    _legend(axes, len(lines))
-    axes.set_xlabel("drafts kept by a verify step")
-    axes.set_ylabel("share of verify steps")
-    axes.set_ylim(bottom=0)
-    return bool(lines)
 
 
 def accept_spread(axes: Axes, files: tuple[RunFile, ...]) -> bool:
@@ -131,19 +118,24 @@ def gpu_clock(axes: Axes, files: tuple[RunFile, ...]) -> bool:
     return _timeline(axes, series.gpu_lines(files, "clock_sm_mhz"), "SM clock in MHz", from_zero=False)
 
 
-CHARTS: tuple[tuple[str, Chart], ...] = (
-    ("Accept length by data set", accept_by_set),
+def _alone(chart: Chart) -> Drawing:
+    """A chart that has a figure to itself."""
+    return lambda figure, files: chart(_axes(figure), files)
+
+
+CHARTS: tuple[tuple[str, Drawing], ...] = (
+    ("Accept length by data set", _alone(accept_by_set)),
     ("Drafts kept by a verify step", accept_histogram),
-    ("Accept length over turns", accept_spread),
-    ("Throughput against concurrency", throughput),
-    ("One request's rate against concurrency", request_rate),
-    ("Speed-up against concurrency", speedup),
-    ("TTFT against concurrency", ttft),
-    ("Distribution of TTFT", ttft_spread),
-    ("Distribution of TPOT", tpot_spread),
-    ("Distribution of end-to-end latency", e2e_spread),
-    ("GPU power during the runs", gpu_power),
-    ("GPU clocks during the runs", gpu_clock),
+    ("Accept length over turns", _alone(accept_spread)),
+    ("Throughput against concurrency", _alone(throughput)),
+    ("One request's rate against concurrency", _alone(request_rate)),
+    ("Speed-up against concurrency", _alone(speedup)),
+    ("TTFT against concurrency", _alone(ttft)),
+    ("Distribution of TTFT", _alone(ttft_spread)),
+    ("Distribution of TPOT", _alone(tpot_spread)),
+    ("Distribution of end-to-end latency", _alone(e2e_spread)),
+    ("GPU power during the runs", _alone(gpu_power)),
+    ("GPU clocks during the runs", _alone(gpu_clock)),
 )
 
 
@@ -152,23 +144,21 @@ def svg_charts(files: tuple[RunFile, ...]) -> tuple[tuple[str, str], ...]:
     made = []
     for title, chart in CHARTS:
         figure = _figure(_SIZE)
-        if chart(_axes(figure), files):
+        if chart(figure, files):
             made.append((title, _svg(figure)))
     return tuple(made)
 
 
 def sheet(files: tuple[RunFile, ...], title: str) -> bytes:
     """A PNG of all charts, two a row."""
-    charts = [(name, chart) for name, chart in CHARTS if chart(_axes(_figure(_SIZE)), files)]
+    charts = [(name, chart) for name, chart in CHARTS if chart(_figure(_SIZE), files)]
     rows = max(1, -(-len(charts) // 2))
     figure = _figure((2 * _SIZE[0], rows * _SIZE[1]))
     figure.suptitle(title, fontsize=15, fontweight="bold")
     places = figure.subfigures(rows, 2, squeeze=False).flat
     for place, (name, chart) in zip(places, charts, strict=False):
         place.suptitle(name, x=0.02, ha="left", fontsize=12, fontweight="bold")
-        axes = place.add_subplot()
-        _style(axes)
-        chart(axes, files)
+        chart(place, files)
     out = io.BytesIO()
     figure.savefig(out, format="png", dpi=110, facecolor="white")
     return out.getvalue()
@@ -185,16 +175,10 @@ def _figure(size: tuple[float, float]) -> Figure:
     return Figure(figsize=size, layout="constrained")
 
 
-def _axes(figure: Figure) -> Axes:
+def _axes(figure: FigureBase) -> Axes:
     axes = figure.add_subplot()
-    _style(axes)
+    styled(axes)
     return axes
-
-
-def _style(axes: Axes) -> None:
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(visible=True, axis="y", color="#dddddd", linewidth=0.8)
-    axes.set_axisbelow(True)
 
 
 def _svg(figure: Figure) -> str:
@@ -215,8 +199,8 @@ def _draw(axes: Axes, lines: tuple[series.Line, ...], *, marks: bool = True, ste
             x,
             y,
             label=line.name,
-            color=_colour(number),
-            linestyle="solid" if number < len(COLOURS) else "dashed",
+            color=colour(number),
+            linestyle=stroke(number),
             marker=MARKS[number % len(MARKS)] if marks else None,
             markersize=5,
             linewidth=1.6,
@@ -281,7 +265,3 @@ def _timeline(axes: Axes, lines: tuple[series.Line, ...], label: str, *, from_ze
     if from_zero:
         axes.set_ylim(bottom=0)
     return bool(lines)
-
-
-def _colour(number: int) -> str:
-    return COLOURS[number % len(COLOURS)]

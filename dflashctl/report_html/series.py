@@ -33,6 +33,14 @@ class Line:
     points: tuple[tuple[float, float], ...]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Panel:
+    """The lines of one data set; the same name in another panel is the same server."""
+
+    name: str
+    lines: tuple[Line, ...]
+
+
 def all_runs(files: tuple[RunFile, ...]) -> tuple[tuple[str, RunView], ...]:
     """(prefix, run) of all files; the prefix is the file's name when there are several."""
     several = len(files) > 1
@@ -78,15 +86,15 @@ def _load(run: RunView) -> float:
     return run.setting.concurrency or run.setting.request_rate or 0.0
 
 
-def histograms(files: tuple[RunFile, ...]) -> tuple[Line, ...]:
-    """Share of verify steps by how many drafts they kept, one line a data set and block size."""
-    lines: dict[str, Line] = {}
+def histograms(files: tuple[RunFile, ...]) -> tuple[Panel, ...]:
+    """Share of verify steps by how many drafts they kept, one panel a data set with one line a server."""
+    panels: dict[str, dict[str, Line]] = {}
     for prefix, run in all_runs(files):
         if run.accept_length and run.accept_length.histogram:
-            name = f"{prefix}{run.setting.dataset}, {server_of(run)}"
+            name = prefix + server_of(run)
             points = tuple((float(kept), share) for kept, share in enumerate(run.accept_length.histogram))
-            lines.setdefault(name, Line(name=name, points=points))
-    return tuple(lines.values())
+            panels.setdefault(run.setting.dataset, {}).setdefault(name, Line(name=name, points=points))
+    return tuple(Panel(name=name, lines=tuple(lines.values())) for name, lines in panels.items())
 
 
 def against_concurrency(

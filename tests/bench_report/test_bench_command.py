@@ -18,6 +18,7 @@ from dflashctl.core.errors import CheckFailed, ExitCode, NotRunning, UsageProble
 from dflashctl.core.report import envelope
 from dflashctl.env import Env
 from dflashctl.reference import tiny_paths
+from tests.benchmarks.load_generator import read_bench_serving
 from tests.fakes.fake_datasets import FakeDataSets
 from tests.smoke.reference_server import reference_server
 from tests.smoke.scripted_server import serving
@@ -76,6 +77,19 @@ def test_a_sweep_of_loads_brings_its_baseline_and_appends(env, url, tmp_path):
     assert len((tmp_path / "run.jsonl").read_text().splitlines()) == 4
     bench(env, BenchOptions(url=url, count=8, output="run.json"))
     assert len(json.loads((tmp_path / "run.json").read_text())["runs"]) == 5
+
+
+def test_records_make_the_lines_whole_and_leave_texts_out_of_the_file(env, url, tmp_path):
+    bench(env, BenchOptions(url=url, count=8, output="run.json", jsonl="run.jsonl", records=True))
+    line = json.loads((tmp_path / "run.jsonl").read_text())
+    assert all(line["generated_texts"])
+    assert line["errors"] == [""] * 8
+    assert read_bench_serving(tmp_path / "run.jsonl")["done"] == 8
+    document = json.loads((tmp_path / "run.json").read_text())
+    jsonschema.Draft202012Validator(SCHEMA).validate(document)
+    records = document["runs"][0]["records"]
+    assert {kept["text"] for kept in records} == {None}
+    assert line["input_lens"] == [kept["prompt_tokens"] for kept in records]
 
 
 def test_floors_and_regressions_decide_the_exit_code(env, url):

@@ -10,7 +10,7 @@ from dflashctl.core import bench_pairing
 from dflashctl.core.bench_compare import Change, compare
 from dflashctl.core.bench_judgement import judged, regressions
 from dflashctl.core.bench_record import RequestError
-from dflashctl.core.bench_setting import ModelIdentity
+from dflashctl.core.bench_setting import GpuReading, ModelIdentity
 from dflashctl.core.findings import Severity, errors
 from tests.bench_report.made_runs import ORIGIN, record, run, run_file, spread, withheld
 
@@ -87,6 +87,86 @@ def test_another_target_commit_is_refused_and_another_engine_is_told():
     assert found
     assert any("0.5.22" in note for note in pair.notes)
     assert any("tp_size: 8 and 4" in note for note in pair.notes)
+
+
+GPU = replace(ORIGIN.gpus[0], power_limit_w=1100.0, clock_sm_max_mhz=2032, others=())
+READING = GpuReading(
+    at_s=0.0, index=0, clock_sm_mhz=1900, utilization_percent=97, throttle_reasons=("sw_power_cap",)
+)
+IDLE = replace(READING, clock_sm_mhz=345, utilization_percent=0, throttle_reasons=("gpu_idle",))
+
+
+def on(*gpus, readings=(READING,), warnings=()):
+    """A result file of one run on those GPUs."""
+    origin = replace(ORIGIN, gpus=gpus)
+    return run_file(replace(spread(20), gpu_readings=readings, warnings=warnings), origin=origin)
+
+
+def own_unknown(*processes):
+    return replace(GPU, others=None, processes=processes)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "told"),
+    [
+        (on(GPU), on(GPU), []),
+        (on(GPU), on(GPU, readings=(IDLE, READING)), []),
+        (on(GPU), on(GPU, readings=(replace(READING, clock_sm_mhz=1880),)), []),
+        (on(GPU), on(replace(GPU, power_limit_w=400.0)), ["power limit: 1100 W and 400 W"]),
+        (on(GPU), on(replace(GPU, power_limit_w=None)), ["power limit: 1100 W and unknown"]),
+        (
+            on(GPU, replace(GPU, index=1)),
+            on(GPU, replace(GPU, index=1, power_limit_w=400.0)),
+            ["power limit: 1100 W and GPU 0 1100 W, GPU 1 400 W"],
+        ),
+        (on(GPU), on(replace(GPU, clock_sm_max_mhz=1200)), ["maximum SM clock: 2032 MHz and 1200 MHz"]),
+        (
+            on(GPU),
+            on(replace(GPU, others=("7 python",))),
+            ["processes beside the server's own: none and GPU 0: 7 python"],
+        ),
+        (
+            on(replace(GPU, others=("7 python",))),
+            on(replace(GPU, others=("7 python",))),
+            ["processes beside the server's own: GPU 0: 7 python and GPU 0: 7 python"],
+        ),
+        (on(own_unknown("5 sglang")), on(own_unknown("6 sglang")), []),
+        (
+            on(own_unknown("5 sglang")),
+            on(own_unknown("6 sglang", "7 python")),
+            ["GPU processes, the server's own among them: GPU 0: sglang and GPU 0: python, sglang"],
+        ),
+        (
+            on(GPU),
+            on(GPU, readings=(replace(READING, throttle_reasons=("hw_thermal", "sw_power_cap")),)),
+            ["clocks held back by: sw_power_cap and hw_thermal, sw_power_cap"],
+        ),
+        (
+            on(GPU),
+            on(GPU, readings=(replace(READING, clock_sm_mhz=900), IDLE)),
+            ["median SM clock meanwhile: 1900 and 900 MHz"],
+        ),
+        (
+            on(GPU, warnings=("it lagged",)),
+            on(GPU, warnings=("it drifted",)),
+            ["A: it lagged", "B: it drifted"],
+        ),
+    ],
+)
+def test_what_the_gpus_were_up_to_is_told_beside_the_figures(a, b, told):
+    pair, found = changes(a, b)
+    assert list(pair.notes) == told
+    assert pair.refusals == ()
+    assert found
+
+
+def test_of_a_flag_that_is_an_object_only_what_differs_is_told():
+    a, b = (
+        run_file(spread(20), origin=replace(ORIGIN, flags=(("cuda_graph_config", text), ("odd", "{no json"))))
+        for text in ('{"decode":{"bs":[1,2],"backend":"full"}}', '{"decode":{"bs":[1,2,4],"backend":"full"}}')
+    )
+    pair, _ = changes(a, b)
+    assert pair.notes == ("cuda_graph_config.decode.bs: [1,2] and [1,2,4]",)
 
 
 def test_runs_without_a_partner_are_named():

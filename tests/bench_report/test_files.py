@@ -21,15 +21,14 @@ from dflashctl.commands.bench_report import bench_report
 from dflashctl.commands.bench_save import existing, read_document, save, write_text
 from dflashctl.commands.bench_verdict import refuse_file_clashes, report_of
 from dflashctl.commands.output_files import refuse_clashes
-from dflashctl.core.bench_export import to_bench_serving, to_csv
+from dflashctl.core.bench_export import to_csv
 from dflashctl.core.bench_options import BenchOptions, Gates, parse_sweep
 from dflashctl.core.bench_runs import Speedup
-from dflashctl.core.bench_samples import samples_of
 from dflashctl.core.errors import StateError, UsageProblem
 from dflashctl.core.report import to_json
 from dflashctl.core.run_view import read_run_file
 from dflashctl.env import Env
-from tests.bench_report.made_runs import ORIGIN, record, result, run, run_file, spread
+from tests.bench_report.made_runs import ORIGIN, result, run_file, spread
 
 SCHEMA = json.loads((Path(dflashctl.__file__).parent / "schemas" / "bench-result.schema.json").read_text())
 CONTRACT = ("dataset", "block_size", "concurrency", "requests", "errors", "accept_length", "output_tokens_per_s",
@@ -106,17 +105,6 @@ def test_csv_has_a_row_a_run():
     assert float(rows[0]["ttft_ms_p50"]) == pytest.approx(100.0)
 
 
-def test_bench_serving_lines_have_its_keys_and_units():
-    (line,) = to_bench_serving(run_file(spread(20))).splitlines()
-    found = json.loads(line)
-    assert found["backend"] == "sglang-oai-chat"
-    assert found["completed"] == 40
-    assert found["total_output_tokens"] == 40 * 120
-    assert found["mean_ttft_ms"] == pytest.approx(100.0)
-    assert found["ttfts"][0] == pytest.approx(0.1)
-    assert found["output_throughput"] == pytest.approx(found["total_output_tokens"] / found["duration"])
-
-
 def test_sweeps():
     sweep = parse_sweep(("block_size=8,16 concurrency=1,8", "rate=0.5", "memory.page_size=1,64"))
     assert (sweep.block_sizes, sweep.concurrency, sweep.rates) == ((8, 16), (1, 8), (0.5,))
@@ -145,15 +133,6 @@ def test_samples_of_unequal_length_are_damage_with_its_place(array, change):
         UsageProblem, match=rf"x.json is damaged: runs\[1\]\.samples\.{array}: (39|41) values for 40"
     ):
         read_run_file(document, "x.json")
-
-
-def test_bench_serving_lines_know_no_concurrency_without_latencies():
-    measured = run([record(i) for i in range(8)])
-    hidden = replace(measured, samples=samples_of([record(i) for i in range(8)], latencies=False))
-    (line,) = to_bench_serving(run_file(hidden)).splitlines()
-    assert json.loads(line)["concurrency"] is None
-    (line,) = to_bench_serving(run_file(measured)).splitlines()
-    assert json.loads(line)["concurrency"] > 0
 
 
 def test_two_benchmarks_on_one_file_lose_no_run_of_each_other(tmp_path):

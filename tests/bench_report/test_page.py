@@ -85,7 +85,8 @@ def test_series():
     assert [x for x, _ in lines[0].points] == [1.0, 8.0]
     assert len(ecdfs(files, lambda run: run.samples.ttft_ms)) == 4
     assert ecdfs(files, lambda run: run.samples.ttft_ms)[0].points[-1][1] == 1.0
-    assert histograms(files)[0].points[1][1] == pytest.approx(0.95, abs=0.01)
+    (panel,) = histograms(files)
+    assert panel.lines[0].points[1][1] == pytest.approx(0.95, abs=0.01)
     (gpu,) = gpu_lines(files, "power_w")
     assert gpu.points[0] == (0.0, 500.0)
     assert [x for x, _ in gpu.points] == sorted(x for x, _ in gpu.points)
@@ -109,17 +110,17 @@ def swept():
 
 
 @pytest.mark.parametrize(
-    "lines",
+    "names",
     [
-        lambda files: against_concurrency(files, lambda run: run.output_tokens_per_s),
-        histograms,
+        lambda files: [line.name for line in against_concurrency(files, lambda run: run.output_tokens_per_s)],
+        lambda files: [f"{panel.name}, {line.name}" for panel in histograms(files) for line in panel.lines],
     ],
 )
-def test_servers_of_a_swept_path_are_lines_of_their_own(lines):
-    names = [line.name for line in lines((swept(),))]
+def test_servers_of_a_swept_path_are_lines_of_their_own(names):
+    found = names((swept(),))
     for value in "18":
-        assert f"gsm8k, block 8, max_running_requests {value}" in names
-    assert len(names) == len(set(names))
+        assert f"gsm8k, block 8, max_running_requests {value}" in found
+    assert len(found) == len(set(found))
 
 
 def test_servers_of_a_swept_path_are_told_apart_wherever_they_stand():

@@ -11,9 +11,10 @@ import pytest
 
 from dflashctl.commands.bench_verdict import report_of, with_speedups
 from dflashctl.core.bench_compare import compare
-from dflashctl.core.bench_export import to_bench_serving, to_csv
+from dflashctl.core.bench_export import to_csv
 from dflashctl.core.bench_options import BenchOptions
 from dflashctl.core.bench_result import summarise
+from dflashctl.core.bench_serving_lines import to_bench_serving
 from dflashctl.core.goodput import Slo
 from dflashctl.core.report import to_json
 from dflashctl.env import Env

@@ -72,6 +72,7 @@ class Script(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.fault, self.info = fault, info
         self.running, self.lock = 0, threading.Lock()
+        self.shown = [0, 0, 0]  # what a gauge that lags shows next
         self.seen: set[str] = set()
         self.last_text = ""
         self.requests: list[dict] = []
@@ -131,9 +132,16 @@ class _Handler(BaseHTTPRequestHandler):
             }
             self.send_json(info)
         elif self.path == "/v1/loads":
-            self.send_json({"loads": [{"num_running_reqs": self.server.running, "num_waiting_reqs": 0}]})
+            self.send_json({"loads": [{"num_running_reqs": self.gauge(), "num_waiting_reqs": 0}]})
         else:
             self.send_json({}, 404)
+
+    def gauge(self) -> int:
+        running, shown = self.server.running, self.server.shown
+        if self.server.fault == "gauge-lags":
+            shown.append(running)
+            return shown.pop(0)
+        return {"gauge-stands-still": 0, "gauge-stands-high": 16}.get(self.server.fault, running)
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -196,7 +204,7 @@ class _Handler(BaseHTTPRequestHandler):
         with server.lock:
             self.again = prompt in server.seen
             server.seen.add(prompt)
-        if fault == "cache-corrupts" and self.again and len(prompt) > 2000:
+        if fault in {"cache-corrupts", "repeat-corrupts"} and self.again and len(prompt) > 2000:
             text = "Something quite different."
         if fault == "swaps-answers":
             text = self.swapped(text)
@@ -317,7 +325,8 @@ class _Handler(BaseHTTPRequestHandler):
         reply = {"object": "chat.completion", "model": MODEL, "choices": [choice], **self.usage(len(tokens))}
         counts = self.counts(len(tokens), body)
         if counts and body.get("return_meta_info"):
-            choice["meta_info"] = {**counts, "cached_tokens": 0}
+            hit = self.again and self.server.fault not in {"never-hits", "repeat-corrupts"}
+            choice["meta_info"] = {**counts, "cached_tokens": 19 if hit else 0}
         return reply
 
     def stream(self, body: dict, tokens: list[str], reasoning: str, finish: str) -> None:

@@ -55,9 +55,17 @@ FAULTS = [
     ("greedy-only", "sampling", "one and the same text"),
     ("top-p-ignored", "sampling", "only the best token"),
     ("cache-corrupts", "prefix-cache", "wrong from the cache"),
+    ("repeat-corrupts", "prefix-cache", "wrong on the repeat, without a prefix hit"),
     ("swaps-answers", "concurrency", "got the answer of"),
     ("batch-kills-acceptance", "concurrency", "at once"),
     ("leaks-slot", "abort", "still runs"),
+]
+NOTHING_PROVEN = [
+    ("schema-blanks", "json-schema", "never closed its object"),
+    ("schema-endless-name", "json-schema", "never closed its object"),
+    ("never-hits", "prefix-cache", "no prefix hit on the repeat (cached_tokens 0): the same text"),
+    ("gauge-stands-still", "abort", "counted 0 running requests before and with the open stream"),
+    ("gauge-stands-high", "abort", "counted 16 running requests before and with the open stream"),
 ]
 
 
@@ -82,12 +90,20 @@ def test_fault_is_noticed(fault, proof, words, monkeypatch):
     assert words in found.why
 
 
-@pytest.mark.parametrize("model", ["schema-blanks", "schema-endless-name"])
-def test_a_model_that_never_ends_its_object_proves_nothing_about_the_server(model):
-    with serving(model, **EVERYTHING) as server:
-        found = outcomes(server.url, only=("json-schema",))["json-schema"]
-    assert found.status is ProofStatus.SKIPPED
-    assert "never closed its object" in found.why
+@pytest.mark.parametrize(("oddity", "proof", "words"), NOTHING_PROVEN)
+def test_what_proves_nothing_is_skipped_and_says_why(oddity, proof, words, monkeypatch):
+    monkeypatch.setattr(abort, "_LIMIT_S", 0.5)
+    with serving(oddity, **EVERYTHING) as server:
+        found = outcomes(server.url, only=(proof,))[proof]
+    assert found.status is ProofStatus.SKIPPED, found
+    assert words in found.why
+
+
+def test_a_count_that_lags_is_waited_for():
+    with serving("gauge-lags", **EVERYTHING) as server:
+        found = outcomes(server.url, only=("abort",))["abort"]
+    assert found.status is ProofStatus.PASS, found
+    assert "0, 1 with the stream, 0 after" in found.why
 
 
 def test_every_proof_has_a_fault_that_it_notices():

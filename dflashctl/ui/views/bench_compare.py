@@ -42,11 +42,9 @@ def _pair(pair: RunPair) -> list[RenderableType]:
             "the same prompts drawn on both sides" if pair.paired else "prompts drawn on each side by itself"
         )
         lines.append(Text(f"  95 % intervals by bootstrap, {how}", style="detail"))
-    lines += [Text(f"  differs: {note}", style="note") for note in pair.notes[:_NOTES_SHOWN]]
+    lines += [Text(f"  note: {note}", style="note") for note in pair.notes[:_NOTES_SHOWN]]
     if len(pair.notes) > _NOTES_SHOWN:
-        lines.append(
-            Text(f"  and {len(pair.notes) - _NOTES_SHOWN} more differences; --json has all", style="note")
-        )
+        lines.append(Text(f"  and {len(pair.notes) - _NOTES_SHOWN} more notes; --json has all", style="note"))
     return lines
 
 
