@@ -20,6 +20,7 @@ from dflashctl.core.findings import Severity
 from dflashctl.core.options import PlanRequest
 from dflashctl.core.progress import Progress
 from dflashctl.core.report import Outcome, Report
+from dflashctl.core.simulated import PLAN_FINDING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -116,10 +117,10 @@ def _examine(env: Env, options: DoctorOptions) -> Report:
 def _from_plan(facts: Facts) -> tuple[Finding, ...]:
     """What speaks against the plan; its mere remarks belong to `profile explain`.
 
-    That GPUs are missing is left to the check that says why.
+    That GPUs are missing and that accept lengths are made up is left to the checks that say so.
     """
     findings = facts.plan.findings if facts.plan else ()
-    explained = {_TOO_FEW_GPUS} if facts.machine.gpu_absence is not None else set()
+    explained = {PLAN_FINDING, *([_TOO_FEW_GPUS] if facts.machine.gpu_absence is not None else ())}
     return tuple(f for f in findings if f.severity is not Severity.NOTE and f.id not in explained)
 
 

@@ -84,6 +84,12 @@ class Facts:
         return None if self.plan and self.plan.runtime == "docker" else self.machine.software
 
     @property
+    def variables(self) -> dict[str, str]:
+        """The variables that steer the engine: the plan's over those that are set on this machine."""
+        inherited = dict(self.host.engine_variables) if self.host else {}
+        return {**inherited, **dict(self.plan.env if self.plan else ())}
+
+    @property
     def needs_gpus(self) -> bool:
         return self.profile is not None and self.profile.requirements.gpus > 0
 
