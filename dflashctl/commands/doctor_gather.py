@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from dflashctl.commands.planned import PYTHON_VARIABLE, planned
 from dflashctl.commands.weights_gather import expected_folder, roles
+from dflashctl.core.engine_folders import moved, unseen
 from dflashctl.core.errors import Permanent
 from dflashctl.core.facts import Facts, PortUse, WeightsOnDisk
 from dflashctl.core.fit import FitRequest
@@ -116,11 +117,11 @@ def _to_plan(request: PlanRequest, machine: Machine) -> PlanRequest:
 
 
 def facts_of(env: Env, made: Planned, request: PlanRequest) -> Facts:
-    """The facts about a plan that is made already."""
+    """The facts about a plan that is made already; the host's folders become those that its engine would use."""
     models = _models(env, made.loaded)
     settings = serving(made.plan.argv, speculates=made.plan.speculation, block_size=made.plan.block_size)
     facts = Facts(
-        machine=made.machine,
+        machine=_with_engine_folders(env, made, request),
         profile=made.profile,
         plan=made.plan,
         serving=settings,
@@ -136,6 +137,16 @@ def facts_of(env: Env, made: Planned, request: PlanRequest) -> Facts:
         fit=_fit(models, settings, facts.gpus, free=False),
         fit_now=_fit(models, settings, facts.gpus, free=True),
     )
+
+
+def _with_engine_folders(env: Env, made: Planned, request: PlanRequest) -> Machine:
+    """The machine with the folders that the plan's environment moves looked at where they then are."""
+    host, planned_env = made.machine.host, dict(made.plan.env)
+    if host is None or not moved(planned_env):
+        return made.machine
+    here = request.machine is None
+    folders = env.machine.folders(planned_env) if here else unseen(host.folders, planned_env)
+    return replace(made.machine, host=replace(host, folders=folders))
 
 
 def weights_folder(env: Env, loaded: LoadedProfile) -> Path | None:

@@ -13,6 +13,7 @@ from dflashctl.core.absence import NvmlRefusal, Signs, absence
 from dflashctl.core.facts import PortUse
 from dflashctl.core.machine import Gpu, GpuAbsence, Machine
 from dflashctl.core.visibility import visibility
+from dflashctl.edges.folders import read_folders
 from dflashctl.edges.host import container_kind, memory_total_bytes, read_host
 from dflashctl.edges.host_devices import pci_gpus
 from dflashctl.edges.kernel_log import key_of, read_xids
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dflashctl.core.deep import DeepFacts
+    from dflashctl.core.host import Folder
     from dflashctl.core.machine import Link
 
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
@@ -66,6 +68,9 @@ class SystemMachineProbe:
             host = read_host(self._environ, buses)
             machine = self._machine(_with_xids(found, log.result()))
             return replace(machine, host=host, software=software.result())
+
+    def folders(self, planned: Mapping[str, str]) -> tuple[Folder, ...]:
+        return read_folders(self._environ, planned)
 
     def activity(self) -> tuple[Gpu, ...]:
         """The GPUs with only what changes while a server runs; empty when NVML cannot be opened."""
