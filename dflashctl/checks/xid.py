@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dflashctl.core.check import found, gpus_named
 from dflashctl.core.findings import Severity
+from dflashctl.core.gpu_health import FABRIC_XIDS, SEVERE_XIDS, is_cleared
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,30 +21,6 @@ SOURCE = (
     "NVIDIA Xid catalogue; NVIDIA/open-gpu-kernel-modules#1355: 8x B300, Xid 145 and every collective hangs until a "
     "reboot although all registers look well"
 )
-# Errors of the NVLink fabric, which nothing but a reset or reboot clears and no other register shows.
-_FABRIC = {
-    74: "NVLink error",
-    144: "NVLink SAW error",
-    145: "NVLink RLW error",
-    146: "NVLink TLW error",
-    147: "NVLink TREX error",
-    148: "NVLink NVLPW error",
-    149: "NVLink NETIR error",
-    150: "NVLink MSE error",
-}
-_SEVERE = {
-    48: "double-bit ECC error",
-    62: "microcontroller halted",
-    64: "row remapping failed",
-    79: "GPU fell off the bus",
-    95: "uncontained memory error",
-    109: "context switch timeout",
-    119: "GSP does not answer",
-    120: "GSP error",
-    136: "link training failed",
-    140: "unrecovered memory error",
-    143: "GPU initialisation failed",
-}
 _OF_PROGRAMS = {
     13: "exception in a kernel",
     31: "memory page fault",
@@ -53,10 +30,9 @@ _OF_PROGRAMS = {
 
 
 def check(facts: Facts) -> Iterator[Finding]:
-    for codes, fixed in ((_FABRIC, Severity.ERROR), (_SEVERE, None)):
+    for codes, fixed in ((FABRIC_XIDS, Severity.ERROR), (SEVERE_XIDS, None)):
         hit = [gpu for gpu in facts.gpus if set(gpu.xids or ()) & set(codes)]
-        # A driver that tells the recovery action has the last word on everything but the fabric.
-        cleared = all(gpu.recovery_action == "none" for gpu in hit)
+        cleared = all(is_cleared(gpu) for gpu in hit)
         severity = fixed or (Severity.WARNING if cleared else Severity.ERROR)
         if hit:
             yield found(

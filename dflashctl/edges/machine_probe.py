@@ -24,7 +24,7 @@ from dflashctl.edges.software import read_software
 from dflashctl.edges.text_file import read_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from dflashctl.core.deep import DeepFacts
     from dflashctl.core.host import Folder
@@ -44,16 +44,28 @@ class _Gpus:
 
 
 class SystemMachineProbe:
-    """Implements ports.machine.MachineProbe; `nvml` replaces the pynvml module."""
+    """Implements ports.machine.MachineProbe; `nvml` replaces the pynvml module, `log` the reader of the kernel's log."""
 
-    def __init__(self, *, environ: Mapping[str, str] | None = None, nvml: Any = None) -> None:
+    def __init__(
+        self,
+        *,
+        environ: Mapping[str, str] | None = None,
+        nvml: Any = None,
+        log: Callable[[], dict[str, tuple[int, ...]] | None] = read_xids,
+    ) -> None:
         self._environ = dict(os.environ) if environ is None else environ
         self._nvml = nvml
+        self._read_xids = log
 
     def snapshot(self) -> Machine:
-        """GPUs, driver and links only: what placement needs."""
-        found = _read_gpus(self._nvml)
-        return self._machine(found)
+        """GPUs with their Xids, driver and links only: what placement needs.
+
+        The kernel's log is read while NVML waits for the driver.
+        """
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            log = pool.submit(self._read_xids)
+            found = _read_gpus(self._nvml)
+            return self._machine(_with_xids(found, log.result()))
 
     def survey(self, python: str) -> Machine:
         """`snapshot` with the host's facts and what the interpreter `python` has installed.
@@ -62,7 +74,7 @@ class SystemMachineProbe:
         """
         with ThreadPoolExecutor(max_workers=3) as pool:
             software = pool.submit(read_software, python, self._environ)
-            log = pool.submit(read_xids)
+            log = pool.submit(self._read_xids)
             found = _read_gpus(self._nvml)
             buses = tuple(gpu.bus_id for gpu in found.gpus if gpu.bus_id)
             host = read_host(self._environ, buses)
