@@ -131,7 +131,7 @@ class SystemMachineProbe:
     def save(self, machine: Machine, path: Path) -> None:
         from dflashctl.edges.machine_file import write_machine
 
-        write_machine(machine, path)
+        write_machine(machine, path, self._environ.get("HOME"))
 
     def _machine(self, found: _Gpus) -> Machine:
         value = self._environ.get(_VISIBLE)
