@@ -307,9 +307,19 @@ def test_docker_engine(body, status, facts, tmp_path):
     assert (docker.reachable, docker.version, docker.gpu) == facts
 
 
+@pytest.mark.parametrize("host", ["tcp://elsewhere:2375", "ssh://me@elsewhere", "npipe:////./pipe/docker"])
+def test_another_hosts_docker_engine_is_unknown(host):
+    found = host_services.docker_facts({"DOCKER_HOST": host})
+    assert (found.reachable, found.gpu) == (None, None)
+
+
+def test_an_empty_docker_host_is_none():
+    """As the client of `up` reads it."""
+    assert host_services.docker_facts({"DOCKER_HOST": ""}) == host_services.docker_facts({})
+
+
 def test_no_docker_engine(tmp_path):
     assert host_services.docker_facts({"DOCKER_HOST": f"unix://{tmp_path}/none"}) is None
-    assert host_services.docker_facts({"DOCKER_HOST": "tcp://elsewhere:2375"}) is None
     assert host_services.docker_facts({"DOCKER_HOST": f"unix://{tmp_path}"}).reachable is False
 
 
