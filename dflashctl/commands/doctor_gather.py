@@ -6,16 +6,17 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from dflashctl.commands.planned import PYTHON_VARIABLE, planned
+from dflashctl.commands.planned import PYTHON_VARIABLE, gpu_keys, planned
 from dflashctl.commands.weights_gather import expected_folder, roles
 from dflashctl.core.engine_folders import moved, unseen
-from dflashctl.core.errors import Permanent
+from dflashctl.core.errors import Permanent, UsageProblem
 from dflashctl.core.facts import Facts, PortUse, WeightsOnDisk
 from dflashctl.core.fit import FitRequest
 from dflashctl.core.fit_verdict import judge_fit
 from dflashctl.core.json_text import json_loads
 from dflashctl.core.known_models import KNOWN_MODELS
 from dflashctl.core.kv_geometry import geometry_of
+from dflashctl.core.placement import named_gpus
 from dflashctl.core.profile import EngineName
 from dflashctl.core.profile_rules import MAX_PORT
 from dflashctl.core.running import RunningServer, without_server
@@ -73,13 +74,25 @@ def gather(env: Env, request: PlanRequest, machine: Machine) -> Facts:
     A server of that plan that runs already is taken off the machine before it is judged.
     """
     if not request.profile:
-        return Facts(machine=machine)
+        return Facts(machine=machine, named=named(machine, request))
     server = _own_server(env, request)
     judged = without_server(machine, server) if server else machine
     on_sglang = env.profiles.load(request.profile).profile.engine.name is EngineName.SGLANG
     asked = _to_plan(request, judged) if on_sglang else replace(request, dry_run=True)
     made = planned(env, asked, machine=judged)
     return replace(facts_of(env, made, request), running=server)
+
+
+def named(machine: Machine, request: PlanRequest) -> tuple[str, ...]:
+    """The UUIDs of the GPUs that --gpus names, none when it was not given; UsageProblem for one that is not there."""
+    keys = gpu_keys(request.gpus)
+    if keys is None:
+        return ()
+    gpus, wrong = named_gpus(machine, keys)
+    if wrong or not gpus:
+        summary = wrong[0].summary if wrong else "--gpus names no GPU"
+        raise UsageProblem(summary, hint=wrong[0].fix if wrong else "--gpus 0,1")
+    return tuple(gpu.uuid for gpu in gpus)
 
 
 def _own_server(env: Env, request: PlanRequest) -> RunningServer | None:
