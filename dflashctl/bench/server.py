@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 from dflashctl.bench.run import key_header
 from dflashctl.bench.shape import endpoint
 from dflashctl.bench.tls import make_context
-from dflashctl.core.accept import SIMULATED_ACCEPT_VARIABLE, simulated
 from dflashctl.core.errors import CheckFailed, Unavailable
+from dflashctl.core.simulated import VARIABLE, simulated
 
 if TYPE_CHECKING:
     from dflashctl.bench.spec import LoadSpec
@@ -71,6 +71,6 @@ def refuse_simulated(info: dict[str, object]) -> None:
     value = simulated(info)
     if value is not None:
         raise CheckFailed(
-            f"the server runs with {SIMULATED_ACCEPT_VARIABLE}={value}: its accept lengths are made up",
+            f"the server runs with {VARIABLE}={value}: its accept lengths are made up",
             hint="restart the server without it",
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dflashctl.core.check import found
+from dflashctl.core.engine_folders import TEMPORARY
 from dflashctl.core.findings import Severity
 
 if TYPE_CHECKING:
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 
     from dflashctl.core.facts import Facts
     from dflashctl.core.findings import Finding
+    from dflashctl.core.host import Folder
 
 ID = "caches"
 NEEDS = ("host", "sglang_plan")
@@ -25,36 +27,53 @@ _VARIABLES = {
     "flashinfer": "FLASHINFER_WORKSPACE_BASE",
     "deep_gemm": "SGLANG_DG_CACHE_DIR",
     "torch_extensions": "TORCH_EXTENSIONS_DIR",
-    "temporary": "TMPDIR",
 }
+# The server's TMPDIR is a folder of dflashctl's own, unless the plan sets another.
+_RUNTIME_VARIABLE = "DFLASHCTL_RUNTIME_DIR"
 
 
 def check(facts: Facts) -> Iterator[Finding]:
     if facts.host is None or (facts.plan and facts.plan.runtime == "docker"):
         return
     for folder in facts.host.folders:
-        variable = _VARIABLES.get(folder.kind)
-        if variable is None:
-            continue
-        if folder.writable is False:
-            yield found(
-                ID,
-                Severity.ERROR,
-                f"the {folder.kind} cache {folder.path} cannot be written, and the engine compiles kernels into it",
-                fix=f"make it writable for this user, or set {variable} to a local folder",
-            )
-        elif folder.file_system in _SHARED and folder.kind != "temporary":
-            yield found(
-                ID,
-                Severity.WARNING,
-                f"the {folder.kind} cache {folder.path} is on {folder.file_system}: ranks race there and may die",
-                fix=f"set {variable} to a folder on a local disk",
-            )
-        if folder.stale_locks:
-            yield found(
-                ID,
-                Severity.WARNING,
-                f"{folder.stale_locks} build lock{'s' if folder.stale_locks > 1 else ''} older than 15 minutes in "
-                f"{folder.path}: if no server is starting, the next one will wait for ever",
-                fix=f"with no server running: find {folder.path} -name lock -delete",
-            )
+        if folder.kind == TEMPORARY:
+            yield from _temporary(folder, planned="TMPDIR" in dict(facts.plan.env if facts.plan else ()))
+        elif folder.kind in _VARIABLES:
+            yield from _cache(folder, _VARIABLES[folder.kind])
+
+
+def _temporary(folder: Folder, *, planned: bool) -> Iterator[Finding]:
+    if folder.writable is False:
+        yield found(
+            ID,
+            Severity.ERROR,
+            f"the temporary folder {folder.path} cannot be written, and the server keeps its sockets there",
+            fix="take TMPDIR out of the plan's environment (profile or --set)"
+            if planned
+            else f"name a writable folder with a short path in {_RUNTIME_VARIABLE}",
+        )
+
+
+def _cache(folder: Folder, variable: str) -> Iterator[Finding]:
+    if folder.writable is False:
+        yield found(
+            ID,
+            Severity.ERROR,
+            f"the {folder.kind} cache {folder.path} cannot be written, and the engine compiles kernels into it",
+            fix=f"make it writable for this user, or set {variable} to a local folder",
+        )
+    elif folder.file_system in _SHARED:
+        yield found(
+            ID,
+            Severity.WARNING,
+            f"the {folder.kind} cache {folder.path} is on {folder.file_system}: ranks race there and may die",
+            fix=f"set {variable} to a folder on a local disk",
+        )
+    if folder.stale_locks:
+        yield found(
+            ID,
+            Severity.WARNING,
+            f"{folder.stale_locks} build lock{'s' if folder.stale_locks > 1 else ''} older than 15 minutes in "
+            f"{folder.path}: if no server is starting, the next one will wait for ever",
+            fix=f"with no server running: find {folder.path} -name lock -delete",
+        )

@@ -26,10 +26,10 @@ def check(facts: Facts) -> Iterator[Finding]:
         yield found(
             ID,
             Severity.ERROR,
-            "no Docker engine here: there is no /var/run/docker.sock",
+            "no Docker engine here: its socket (/var/run/docker.sock, or that of DOCKER_HOST) is not there",
             fix="install and start Docker, or use --runtime process",
         )
-    elif not docker.reachable:
+    elif docker.reachable is False:
         yield found(
             ID,
             Severity.ERROR,

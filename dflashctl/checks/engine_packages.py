@@ -36,7 +36,7 @@ def check(facts: Facts) -> Iterator[Finding]:
             fix=f"install the CUDA build: {software.python} -m pip install --force-reinstall torch",
         )
     yield from _flashinfer(software)
-    yield from _pinned(software, dict(facts.host.engine_variables) if facts.host else {})
+    yield from _pinned(software, facts.variables)
 
 
 def _flashinfer(software: Software) -> Iterator[Finding]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dflashctl.core.check import found, gpus_named
 from dflashctl.core.findings import Severity
+from dflashctl.core.gpu_health import MILD_TROUBLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +23,6 @@ SOURCE = (
 )
 _START = "start the fabric manager of the driver's version: sudo systemctl restart nvidia-fabricmanager"
 _RESET = f"{_START}; GPUs with NVLink 5 then need a reset or a reboot"
-_MILD = {"degraded_bandwidth", "route_recovery_in_progress", "access_timeout_recovery"}
 
 
 def check(facts: Facts) -> Iterator[Finding]:
@@ -67,7 +67,7 @@ def _unhealthy(boards: list[tuple[Gpu, Fabric]]) -> Iterator[Finding]:
         words = {word for _, troubles in sick for word in troubles}
         yield found(
             ID,
-            Severity.WARNING if words <= _MILD else Severity.ERROR,
+            Severity.WARNING if words <= MILD_TROUBLES else Severity.ERROR,
             f"{gpus_named(gpu for gpu, _ in sick)}: the NVSwitch fabric reports "
             f"{', '.join(word.replace('_', ' ') for word in sorted(words))}",
             fix=_RESET,

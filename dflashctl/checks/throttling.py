@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dflashctl.core.check import found, gpus_named
 from dflashctl.core.findings import Severity
+from dflashctl.core.gpu_health import SLOWED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,18 +17,12 @@ if TYPE_CHECKING:
 ID = "throttling"
 NEEDS = ("gpus",)
 SOURCE = "nvml.h, nvmlClocksEventReasons; a software power cap under load is normal and no reason to speak"
-_BAD = {
-    "hw_slowdown": "a hardware slowdown",
-    "hw_thermal": "heat (hardware)",
-    "sw_thermal": "heat",
-    "hw_power_brake": "the power supply's brake",
-}
 
 
 def check(facts: Facts) -> Iterator[Finding]:
-    slowed = [gpu for gpu in facts.gpus if set(gpu.throttle_reasons or ()) & set(_BAD)]
+    slowed = [gpu for gpu in facts.gpus if set(gpu.throttle_reasons or ()) & set(SLOWED)]
     if slowed:
-        causes = sorted({_BAD[r] for gpu in slowed for r in gpu.throttle_reasons or () if r in _BAD})
+        causes = sorted({SLOWED[r] for gpu in slowed for r in gpu.throttle_reasons or () if r in SLOWED})
         yield found(
             ID,
             Severity.WARNING,

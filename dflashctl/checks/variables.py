@@ -1,4 +1,4 @@
-"""variables: settings in the environment that change what is measured or slow the GPUs' links down."""
+"""variables: settings in the server's environment that change what is measured or slow the GPUs' links down."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dflashctl.core.check import found
 from dflashctl.core.findings import Severity
+from dflashctl.core.simulated import VARIABLE, simulated_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -14,11 +15,10 @@ if TYPE_CHECKING:
     from dflashctl.core.findings import Finding
 
 ID = "variables"
-NEEDS = ("host", "sglang_plan")
+NEEDS = ("sglang_plan",)
 SOURCE = (
     "SGLang's environ.py offers simulated acceptance; NCCL's documentation lists what its variables turn off"
 )
-_SIMULATED = "SGLANG_SIMULATE_ACC_LEN"
 _SLOWER = {
     ("NCCL_P2P_DISABLE", "1"): "no direct GPU-to-GPU copies",
     ("NCCL_NVLS_ENABLE", "0"): "no NVLink multicast",
@@ -28,16 +28,9 @@ _SLOWER = {
 
 
 def check(facts: Facts) -> Iterator[Finding]:
-    set_here = dict(facts.host.engine_variables) if facts.host else {}
-    simulated = set_here.get(_SIMULATED)
-    if simulated and _positive(simulated):
-        yield found(
-            ID,
-            Severity.ERROR,
-            f"{_SIMULATED}={simulated} makes the engine invent its accept length: every figure would be false",
-            fix=f"unset {_SIMULATED}",
-        )
-    slower = [(name, value, what) for (name, value), what in _SLOWER.items() if set_here.get(name) == value]
+    yield from _simulated(facts)
+    variables = facts.variables
+    slower = [(name, value, what) for (name, value), what in _SLOWER.items() if variables.get(name) == value]
     if slower and (facts.ranks > 1 or any(name.startswith("CUDA") for name, _, _ in slower)):
         yield found(
             ID,
@@ -48,8 +41,16 @@ def check(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def _positive(text: str) -> bool:
-    try:
-        return float(text) > 0
-    except ValueError:
-        return False
+def _simulated(facts: Facts) -> Iterator[Finding]:
+    value = simulated_by(facts.variables)
+    if value is None or facts.plan is None or not facts.plan.speculation:
+        return
+    planned = VARIABLE in dict(facts.plan.env)
+    yield found(
+        ID,
+        Severity.ERROR,
+        f"{VARIABLE}={value} makes the engine invent its accept length: every figure would be false",
+        fix=f"take {VARIABLE} out of the plan's environment (profile or --set)"
+        if planned
+        else f"unset {VARIABLE}",
+    )

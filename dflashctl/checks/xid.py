@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dflashctl.core.check import found, gpus_named
 from dflashctl.core.findings import Severity
+from dflashctl.core.gpu_health import is_cleared
 from dflashctl.core.xid_codes import CONTAINED, OF_FABRIC, OF_PROGRAMS, SEVERE, xid_named
 
 if TYPE_CHECKING:
@@ -30,8 +31,7 @@ _RESTART = "restart what ran there, and use other GPUs (--gpus) if it recurs"
 def check(facts: Facts) -> Iterator[Finding]:
     """A code that no table has is told as well: the catalogue grows with the drivers."""
     yield from _bad(facts, OF_FABRIC, Severity.ERROR, _RESET)
-    # A driver that tells the recovery action has the last word on everything but the fabric.
-    cleared = all(gpu.recovery_action == "none" for gpu in _hit(facts, SEVERE))
+    cleared = all(is_cleared(gpu) for gpu in _hit(facts, SEVERE))
     yield from _bad(facts, SEVERE, Severity.WARNING if cleared else Severity.ERROR, _RESET)
     yield from _bad(facts, CONTAINED, Severity.WARNING, _RESTART)
     programs = _hit(facts, OF_PROGRAMS)

@@ -19,14 +19,14 @@ from dflashctl.commands.bench_servers import (
     variants,
 )
 from dflashctl.commands.bench_settings import loads, output_limit, setting_of, workload_names
+from dflashctl.commands.bench_simulated import refuse_here, refuse_running
 from dflashctl.commands.bench_verdict import refuse_file_clashes, report_of, with_speedups
 from dflashctl.commands.live_server import api_key, live_server
 from dflashctl.commands.output_files import require_outputs
-from dflashctl.core.accept import SIMULATED_ACCEPT_VARIABLE
 from dflashctl.core.bench_options import BenchOptions, Sweep, parse_sweep
 from dflashctl.core.bench_ranges import require_ranges
 from dflashctl.core.bench_runs import BenchResult, BenchRun, Unfinished
-from dflashctl.core.errors import CheckFailed, DflashError, Interrupted, UsageProblem
+from dflashctl.core.errors import DflashError, Interrupted, UsageProblem
 from dflashctl.core.expectations import expectations
 from dflashctl.core.exposure import KEY_FILE_VARIABLE, KEY_VARIABLE
 from dflashctl.core.report import ErrorInfo, Outcome
@@ -83,6 +83,8 @@ def _bench(env: Env, options: BenchOptions) -> Report:
     session = _open(env, options)
     asked = variants(options, sweep, base_request(env, options), switchable=_switchable(env, options))
     require_plans(env, asked)
+    if any(variant.start is None for variant in asked):
+        refuse_running(live_server(env, options.name, options.url))
     try:
         for variant in asked:
             with serving(env, options, variant) as server:
@@ -117,11 +119,7 @@ def _interrupted(
 
 def _open(env: Env, options: BenchOptions) -> _Session:
     """Refuse what would make the figures worthless or lose them, before anything is measured."""
-    if env.environ.get(SIMULATED_ACCEPT_VARIABLE):
-        raise CheckFailed(
-            f"{SIMULATED_ACCEPT_VARIABLE} is set, so accept lengths would be made up",
-            hint=f"unset {SIMULATED_ACCEPT_VARIABLE} and restart the server",
-        )
+    refuse_here(env)
     if options.gates.max_regression is not None and options.gates.against is None:
         raise UsageProblem("--max-regression needs the result to compare with", hint="--against FILE")
     stamp = datetime.fromtimestamp(env.clock.wall(), tz=timezone.utc).strftime("%Y%m%d-%H%M%S")

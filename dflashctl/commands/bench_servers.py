@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING
 
+from dflashctl.commands.bench_simulated import refuse_planned
 from dflashctl.commands.instance_profile import same_server, server_profile
 from dflashctl.commands.live_server import LiveServer, live_server
 from dflashctl.commands.second_server import is_speculative, own_server, plain
@@ -73,11 +74,16 @@ def variants(
 
 
 def require_plans(env: Env, asked: tuple[Variant, ...]) -> None:
-    """Permanent for the first server that its plan refuses: found now, and not after hours of measuring the others."""
+    """Permanent for the first server that its plan refuses, CheckFailed for one that makes its accept lengths up.
+
+    Found now, and not after hours of measuring the others.
+    """
     from dflashctl.commands.planned import planned_to_start
 
     for request in (variant.start for variant in asked if variant.start is not None):
-        refusals = planned_to_start(env, request).plan.refusals
+        plan = planned_to_start(env, request).plan
+        refuse_planned(plan)
+        refusals = plan.refusals
         if refusals:
             # A sweep has several plans: the hint shows which one it is, with every refusal and its fix.
             hint = replace(request, dry_run=True).line("up")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dflashctl.checks import examine, judge
@@ -10,17 +10,21 @@ from dflashctl.commands.doctor_gather import (
     engine_python,
     facts_of,
     gather,
+    named,
     survey,
     weights_folder,
 )
+from dflashctl.commands.doctor_options import DoctorOptions, refuse_nonsense
 from dflashctl.core.deep import DeepRequest
 from dflashctl.core.doctor_result import DoctorResult, DoctorWatch, unknown_facts
 from dflashctl.core.doctor_verdict import outcome_of, verdict
-from dflashctl.core.errors import ExitCode, UsageProblem
+from dflashctl.core.errors import ExitCode
 from dflashctl.core.findings import Severity
+from dflashctl.core.machine import Machine
 from dflashctl.core.options import PlanRequest
 from dflashctl.core.progress import Progress
 from dflashctl.core.report import Outcome, Report
+from dflashctl.core.simulated import PLAN_FINDING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +32,6 @@ if TYPE_CHECKING:
     from dflashctl.commands.planned import Planned
     from dflashctl.core.facts import Facts
     from dflashctl.core.findings import Finding
-    from dflashctl.core.machine import Machine
     from dflashctl.env import Env
 
 __all__ = ["DoctorOptions", "before_start", "doctor", "judge"]
@@ -37,22 +40,11 @@ _WATCH_EVERY_S = 1.0
 _TOO_FEW_GPUS = "gpu_count"
 
 
-@dataclass(frozen=True, kw_only=True)
-class DoctorOptions:
-    """`plan` names the profile (empty: judge the machine alone) and a saved machine; `verbose` shows all facts."""
-
-    plan: PlanRequest = field(default_factory=lambda: PlanRequest(profile=""))
-    deep: bool = False
-    save_machine: str | None = None
-    watch: bool = False
-    verbose: bool = False
-
-
 def doctor(env: Env, options: DoctorOptions) -> Report | Iterator[Report]:
     """The report; with `watch` an endless row of reports, one a second."""
-    _refuse_nonsense(options)
+    refuse_nonsense(options)
     if options.watch:
-        return _watch(env)
+        return _watch(env, _watched(env, options.plan))
     return _examine(env, options)
 
 
@@ -63,16 +55,6 @@ def before_start(env: Env, made: Planned, request: PlanRequest) -> tuple[Finding
     """
     machine = made.machine if request.machine is not None else env.machine.survey(made.plan.argv[0])
     return judge(facts_of(env, replace(made, machine=machine), request))
-
-
-def _refuse_nonsense(options: DoctorOptions) -> None:
-    saved = options.plan.machine is not None
-    if saved and options.deep:
-        raise UsageProblem("--deep tries this machine; a saved one cannot be tried", hint="leave out --deep")
-    if saved and options.watch:
-        raise UsageProblem(
-            "--watch looks at this machine; a saved one does not change", hint="leave out --watch"
-        )
 
 
 def _examine(env: Env, options: DoctorOptions) -> Report:
@@ -92,7 +74,7 @@ def _examine(env: Env, options: DoctorOptions) -> Report:
         profile=facts.profile.name if facts.profile else None,
         source=saved_machine,
         machine=machine,
-        gpus=facts.plan.gpus if facts.plan else (),
+        gpus=facts.plan.gpus if facts.plan else facts.named,
         fit=facts.fit,
         fit_now=facts.fit_now,
         ports=facts.ports,
@@ -117,10 +99,10 @@ def _examine(env: Env, options: DoctorOptions) -> Report:
 def _from_plan(facts: Facts) -> tuple[Finding, ...]:
     """What speaks against the plan; its mere remarks belong to `profile explain`.
 
-    That GPUs are missing is left to the check that says why.
+    That GPUs are missing and that accept lengths are made up is left to the checks that say so.
     """
     findings = facts.plan.findings if facts.plan else ()
-    explained = {_TOO_FEW_GPUS} if facts.machine.gpu_absence is not None else set()
+    explained = {PLAN_FINDING, *([_TOO_FEW_GPUS] if facts.machine.gpu_absence is not None else ())}
     return tuple(f for f in findings if f.severity is not Severity.NOTE and f.id not in explained)
 
 
@@ -165,14 +147,21 @@ def _next_steps(facts: Facts, options: DoctorOptions, *, failed: bool) -> tuple[
     return (options.plan.line("up", without=("dry_run", "engine_version")),)
 
 
-def _watch(env: Env) -> Iterator[Report]:
+def _watched(env: Env, request: PlanRequest) -> tuple[str, ...] | None:
+    """The UUIDs of the GPUs that --gpus names, None for all; without a driver there are none to name."""
+    gpus = env.machine.activity().gpus
+    return named(Machine(gpus=gpus), request) or None if gpus else None
+
+
+def _watch(env: Env, only: tuple[str, ...] | None) -> Iterator[Report]:
     """Clocks, power, throttling and memory once a second, until the user stops it."""
     begin = env.clock.monotonic()
     while True:
         now = env.machine.activity()
         problem = None if now.gpus else _nothing_to_watch(env, now.unreadable)
         at_s = round(env.clock.monotonic() - begin, 1)
-        data = DoctorWatch(at_s=at_s, gpus=now.gpus, unreadable=now.unreadable, problem=problem)
+        shown = tuple(gpu for gpu in now.gpus if only is None or gpu.uuid in only)
+        data = DoctorWatch(at_s=at_s, gpus=shown, unreadable=now.unreadable, problem=problem)
         if problem is not None:
             yield Report(command="doctor", data=data, outcome=Outcome.FAILED, exit_code=ExitCode.CHECK_FAILED)
             return

@@ -6,15 +6,17 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from dflashctl.commands.planned import PYTHON_VARIABLE, planned
+from dflashctl.commands.planned import PYTHON_VARIABLE, gpu_keys, planned
 from dflashctl.commands.weights_gather import expected_folder, roles
-from dflashctl.core.errors import Permanent
+from dflashctl.core.engine_folders import moved, unseen
+from dflashctl.core.errors import Permanent, UsageProblem
 from dflashctl.core.facts import Facts, PortUse, WeightsOnDisk
 from dflashctl.core.fit import FitRequest
 from dflashctl.core.fit_verdict import judge_fit, untold_fit
 from dflashctl.core.json_text import json_loads
 from dflashctl.core.known_models import KNOWN_MODELS
 from dflashctl.core.kv_geometry import geometry_of
+from dflashctl.core.placement import named_gpus
 from dflashctl.core.profile import EngineName
 from dflashctl.core.profile_rules import MAX_PORT
 from dflashctl.core.running import RunningServer, without_server
@@ -72,13 +74,25 @@ def gather(env: Env, request: PlanRequest, machine: Machine) -> Facts:
     A server of that plan that runs already is taken off the machine before it is judged.
     """
     if not request.profile:
-        return Facts(machine=machine)
+        return Facts(machine=machine, named=named(machine, request))
     server = _own_server(env, request)
     judged = without_server(machine, server) if server else machine
     on_sglang = env.profiles.load(request.profile).profile.engine.name is EngineName.SGLANG
     asked = _to_plan(request, judged) if on_sglang else replace(request, dry_run=True)
     made = planned(env, asked, machine=judged)
     return replace(facts_of(env, made, request), running=server)
+
+
+def named(machine: Machine, request: PlanRequest) -> tuple[str, ...]:
+    """The UUIDs of the GPUs that --gpus names, none when it was not given; UsageProblem for one that is not there."""
+    keys = gpu_keys(request.gpus)
+    if keys is None:
+        return ()
+    gpus, wrong = named_gpus(machine, keys)
+    if wrong or not gpus:
+        summary = wrong[0].summary if wrong else "--gpus names no GPU"
+        raise UsageProblem(summary, hint=wrong[0].fix if wrong else "--gpus 0,1")
+    return tuple(gpu.uuid for gpu in gpus)
 
 
 def _own_server(env: Env, request: PlanRequest) -> RunningServer | None:
@@ -116,11 +130,11 @@ def _to_plan(request: PlanRequest, machine: Machine) -> PlanRequest:
 
 
 def facts_of(env: Env, made: Planned, request: PlanRequest) -> Facts:
-    """The facts about a plan that is made already."""
+    """The facts about a plan that is made already; the host's folders become those that its engine would use."""
     models = _models(env, made.loaded)
     settings = serving(made.plan.argv, speculates=made.plan.speculation, block_size=made.plan.block_size)
     facts = Facts(
-        machine=made.machine,
+        machine=_with_engine_folders(env, made, request),
         profile=made.profile,
         plan=made.plan,
         serving=settings,
@@ -136,6 +150,16 @@ def facts_of(env: Env, made: Planned, request: PlanRequest) -> Facts:
         fit=_fit(models, settings, facts.gpus, free=False),
         fit_now=_fit(models, settings, facts.gpus, free=True),
     )
+
+
+def _with_engine_folders(env: Env, made: Planned, request: PlanRequest) -> Machine:
+    """The machine with the folders that the plan's environment moves looked at where they then are."""
+    host, planned_env = made.machine.host, dict(made.plan.env)
+    if host is None or not moved(planned_env):
+        return made.machine
+    here = request.machine is None
+    folders = env.machine.folders(planned_env) if here else unseen(host.folders, planned_env)
+    return replace(made.machine, host=replace(host, folders=folders))
 
 
 def weights_folder(env: Env, loaded: LoadedProfile) -> Path | None:

@@ -82,7 +82,7 @@ def planned(env: Env, request: PlanRequest, *, machine: Machine | None = None) -
             python=python,
             runtime=request.runtime,
             image=request.image,
-            gpus=_gpu_keys(request.gpus),
+            gpus=gpu_keys(request.gpus),
             raw_args=request.raw_args,
             inherited=engine_settings(_environment(env, machine)),
             origins=loaded.origins,
@@ -142,7 +142,8 @@ def _environment(env: Env, machine: Machine) -> Mapping[str, str]:
     return {**dict(saved), **env.environ}
 
 
-def _gpu_keys(text: str | None) -> tuple[str, ...] | None:
+def gpu_keys(text: str | None) -> tuple[str, ...] | None:
+    """The indices or UUIDs of a --gpus list; None when it was not given."""
     return None if text is None else tuple(key.strip() for key in text.split(",") if key.strip())
 
 

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 from dflashctl.core import stats
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from dflashctl.core.bench_record import RequestRecord, SpecCounts
 
-SIMULATED_ACCEPT_VARIABLE = "SGLANG_SIMULATE_ACC_LEN"
 _STREAMED_SINCE = (0, 5, 19)
 _WHOLE_SINCE = (0, 5, 13)
 
@@ -166,26 +165,3 @@ def cross_check(
     return CrossCheck(
         counted=counted, requested=own.pooled, deviation=deviation, agrees=abs(deviation) <= tolerance
     )
-
-
-def simulated(server_info: Mapping[str, object]) -> str | None:
-    """The value of SGLANG_SIMULATE_ACC_LEN or its option if /server_info shows one; accept lengths are then made up."""
-    for key, value in server_info.items():
-        if key.lower() in {SIMULATED_ACCEPT_VARIABLE.lower(), "simulate_acc_len"}:
-            return None if _is_off(value) else str(value)
-        nested = [value] if isinstance(value, dict) else value if isinstance(value, list) else []
-        for item in nested:
-            found = simulated(item) if isinstance(item, dict) else None
-            if found is not None:
-                return found
-    return None
-
-
-def _is_off(value: object) -> bool:
-    """Whether the variable's value means that nothing is simulated (SGLang: a length of 0 or less)."""
-    if value is None or value == "":
-        return True
-    try:
-        return float(str(value)) <= 0
-    except ValueError:
-        return False

@@ -12,11 +12,16 @@ if TYPE_CHECKING:
 
 _UUID = re.compile(r"(?:GPU|MIG)-[0-9A-Za-z/-]+")
 _HOME = re.compile(r"^/(?:home/[^/]+|root)(?=/|$)")
+# In the middle of a text: a user's folder below any /home (/nfs/home/bob), and root's where a path begins.
+_HOME_IN_TEXT = re.compile(r"(?:/[\w.+-]+)*/home/[^/\s'\"`:,;()]+|(?<![\w.~/-])/root(?![\w.-])")
 _NO_CLUSTER = re.compile(r"^[0-]*$")
 
 
-def anonymous(machine: Machine) -> Machine:
-    """`machine` as it may be handed to others; the same GPU keeps the same made-up UUID throughout."""
+def anonymous(machine: Machine, home: str | None = None) -> Machine:
+    """`machine` as it may be handed to others; the same GPU keeps the same made-up UUID throughout.
+
+    `home` is the home folder of who saves it, wherever it lies; those below /home are known anyway.
+    """
     names = {gpu.uuid: f"GPU-00000000-0000-0000-0000-{gpu.index:012d}" for gpu in machine.gpus}
     for gpu in machine.gpus:
         for number, piece in enumerate(gpu.mig_slices):
@@ -25,9 +30,11 @@ def anonymous(machine: Machine) -> Machine:
         machine,
         hostname=None,
         gpus=tuple(_gpu(gpu, names) for gpu in machine.gpus),
-        visible_devices=_visible(machine.visible_devices, names),
-        host=_host(machine.host, names) if machine.host else None,
-        software=_software(machine.software) if machine.software else None,
+        visible_devices=_text(machine.visible_devices, names, home),
+        gpu_problem=_text(machine.gpu_problem, names, home),
+        gpus_unreadable=tuple(_told(text, names, home) for text in machine.gpus_unreadable),
+        host=_host(machine.host, names, home) if machine.host else None,
+        software=_software(machine.software, names, home) if machine.software else None,
     )
 
 
@@ -59,8 +66,21 @@ def _fabric(fabric: Fabric) -> Fabric:
     return replace(fabric, cluster_uuid="removed")
 
 
-def _visible(value: str | None, names: dict[str, str]) -> str | None:
-    return None if value is None else _UUID.sub(lambda match: _named(match.group(), names), value)
+def _text(text: str | None, names: dict[str, str], home: str | None) -> str | None:
+    return None if text is None else _told(text, names, home)
+
+
+def _told(text: str, names: dict[str, str], home: str | None) -> str:
+    """Free text with its UUIDs and home folders replaced."""
+    shortened = _HOME_IN_TEXT.sub("~", _without(home, text))
+    return _UUID.sub(lambda match: _named(match.group(), names), shortened)
+
+
+def _without(home: str | None, text: str) -> str:
+    if not home or home == "/":
+        return text
+    path = re.escape(home.rstrip("/"))
+    return re.sub(rf"(?:(?<![\w.~/-])|(?<=-[IL])){path}(?![\w.-])", "~", text)
 
 
 def _named(uuid: str, names: dict[str, str]) -> str:
@@ -68,25 +88,27 @@ def _named(uuid: str, names: dict[str, str]) -> str:
     return hits[0] if len(hits) == 1 else f"{uuid[:3]}-removed"
 
 
-def _host(host: Host, names: dict[str, str]) -> Host:
+def _host(host: Host, names: dict[str, str], home: str | None) -> Host:
     return replace(
         host,
-        folders=tuple(replace(folder, path=shorten_home(folder.path)) for folder in host.folders),
-        engine_variables=tuple(
-            (name, _UUID.sub(lambda match: _named(match.group(), names), shorten_home(value)))
-            for name, value in host.engine_variables
+        folders=tuple(
+            replace(folder, path=_told(shorten_home(folder.path), names, home)) for folder in host.folders
         ),
+        engine_variables=tuple((name, _told(value, names, home)) for name, value in host.engine_variables),
     )
 
 
-def _software(software: Software) -> Software:
+def _software(software: Software, names: dict[str, str], home: str | None) -> Software:
     return replace(
         software,
-        python=shorten_home(software.python) if software.python else None,
-        ptxas=_tools(software.ptxas),
-        ptxas_blackwell=_tools(software.ptxas_blackwell),
+        python=_told(shorten_home(software.python), names, home) if software.python else None,
+        ptxas=_tools(software.ptxas, names, home),
+        ptxas_blackwell=_tools(software.ptxas_blackwell, names, home),
+        problem=_text(software.problem, names, home),
     )
 
 
-def _tools(found: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
-    return tuple((shorten_home(where), version) for where, version in found)
+def _tools(
+    found: tuple[tuple[str, str], ...], names: dict[str, str], home: str | None
+) -> tuple[tuple[str, str], ...]:
+    return tuple((_told(shorten_home(where), names, home), version) for where, version in found)

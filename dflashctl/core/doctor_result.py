@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class DoctorResult:
     """`verdict` is the one sentence; `source` is the saved machine's file, None for this machine.
 
-    `gpus` are the UUIDs that a start would take. `detailed` asks the view for all facts. `unknown` are facts that this machine does not tell.
+    `gpus` are the UUIDs that a start would take, without a profile those that were named. `detailed` asks the view for all facts. `unknown` are facts that this machine does not tell.
     """
 
     verdict: str

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dflashctl.core.check import gpus_named
 from dflashctl.core.errors import ExitCode
 from dflashctl.core.findings import Finding, Severity
 from dflashctl.core.report import Outcome
@@ -25,6 +26,8 @@ def verdict(facts: Facts, findings: tuple[Finding, ...], *, saved: bool = False)
     failures = sum(finding.severity is Severity.ERROR for finding in findings)
     warnings = sum(finding.severity is Severity.WARNING for finding in findings)
     subject = f"{'the saved' if saved else 'this'} machine ({_gpus(facts)})"
+    if facts.named:
+        subject = f"{gpus_named(facts.gpus)} of {subject}"
     if facts.profile is None:
         state = _count(failures, "failure") if failures else "in order"
         return f"{subject}: {state}{_and(warnings)}"

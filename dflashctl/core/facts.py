@@ -46,6 +46,7 @@ class Facts:
     """`fit` is for GPUs without other users, `fit_now` for what is free at this moment.
 
     `running` is the plan's own server when it runs already; `machine` is then as it will be without it.
+    `named` are the UUIDs of the GPUs to judge without a plan, none for all that are visible.
     `release_asked` is True when the engine need not be here (--engine-version). `deep` only after `--deep`. Without a profile everything about the plan is None or empty.
     """
 
@@ -60,12 +61,14 @@ class Facts:
     deep: DeepFacts | None = None
     release_asked: bool = False
     install_hint: str | None = None
+    named: tuple[str, ...] = ()
     running: RunningServer | None = None
 
     @property
     def gpus(self) -> tuple[Gpu, ...]:
-        """The GPUs that matter: the plan's, else (no plan, or it found none) all that are visible."""
-        chosen = [gpu for key in (self.plan.gpus if self.plan else ()) if (gpu := self.machine.gpu(key))]
+        """The GPUs that matter: the plan's or those named, else (the plan found none) all that are visible."""
+        keys = self.plan.gpus if self.plan else self.named
+        chosen = [gpu for key in keys if (gpu := self.machine.gpu(key))]
         return tuple(chosen) or self.machine.visible_gpus
 
     @property
@@ -82,6 +85,12 @@ class Facts:
     def software(self) -> Software | None:
         """The engine's software; None also for a plan in a container image, which brings its own."""
         return None if self.plan and self.plan.runtime == "docker" else self.machine.software
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """The variables that steer the engine: the plan's over those that are set on this machine."""
+        inherited = dict(self.host.engine_variables) if self.host else {}
+        return {**inherited, **dict(self.plan.env if self.plan else ())}
 
     @property
     def needs_gpus(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dflashctl.core.gpu_health import is_unusable, needs_care
 from dflashctl.core.machine import LinkKind
 
 if TYPE_CHECKING:
@@ -22,13 +23,14 @@ _COST = {
     LinkKind.SYS: 16,
 }
 _UNKNOWN_LINK = 4
-_Score = tuple[int, int, int, int, tuple[int, ...]]
+_Score = tuple[int, int, int, int, int, tuple[int, ...]]
 
 
 def best_group(candidates: Sequence[Gpu], machine: Machine, size: int) -> tuple[Gpu, ...]:
     """`size` of the candidates in index order; fewer candidates than that give all.
 
-    Better is, in this order: fewer GPUs in need of care, fewer in use, nearer links, fewer NUMA nodes, lower numbers.
+    Better is, in this order: fewer unusable GPUs, fewer in use, fewer in need of care, nearer links, fewer NUMA nodes,
+    lower numbers.
     From each GPU a group is grown by its nearest neighbour; with all-to-all links that finds an optimum, else a
     good group in at most 16 x 16 steps.
     """
@@ -49,27 +51,12 @@ def _grow(seed: Gpu, candidates: Sequence[Gpu], machine: Machine, size: int) -> 
 
 def _score(group: Sequence[Gpu], machine: Machine) -> _Score:
     return (
-        sum(needs_care(gpu) for gpu in group),
+        sum(is_unusable(gpu) for gpu in group),
         sum(in_use(gpu) for gpu in group),
+        sum(needs_care(gpu) for gpu in group),
         sum(_cost(a, b, machine) for place, a in enumerate(group) for b in group[place + 1 :]),
         len({gpu.numa_node for gpu in group}),
         tuple(sorted(gpu.index for gpu in group)),
-    )
-
-
-def needs_care(gpu: Gpu) -> bool:
-    """Something about this GPU's health speaks against it while there are others."""
-    fabric, rows = gpu.fabric, gpu.row_remap
-    return any(
-        (
-            gpu.recovery_action not in {None, "none"},
-            rows is not None and (rows.failed or rows.pending),
-            bool(gpu.ecc_uncorrected_volatile),
-            fabric is not None
-            and fabric.supported
-            and (fabric.state, fabric.status) != ("completed", "success"),
-            bool(gpu.fabric and gpu.fabric.supported and gpu.nvlinks_down),
-        )
     )
 
 

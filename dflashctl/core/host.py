@@ -35,9 +35,12 @@ class Folder:
 
 @dataclass(frozen=True, kw_only=True)
 class DockerFacts:
-    """The Docker engine as its socket tells; `gpu` is whether it can hand GPUs to a container."""
+    """The Docker engine as its socket tells; `gpu` is whether it can hand GPUs to a container.
 
-    reachable: bool
+    `reachable` is None for an engine behind DOCKER_HOST that is not asked over a socket of this host.
+    """
+
+    reachable: bool | None
     version: str | None = None
     runtimes: tuple[str, ...] = ()
     gpu: bool | None = None

@@ -107,7 +107,10 @@ def local_url(host: str, port: int) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Served:
-    """What is served and where; within `stop_limit_s` an orderly stop is over."""
+    """What is served and where; within `stop_limit_s` an orderly stop is over.
+
+    `simulated_accept` is the length that the server was told to make up in place of its real accept lengths.
+    """
 
     profile: str
     engine: str
@@ -125,6 +128,7 @@ class Served:
     gpus: tuple[str, ...] = ()
     metrics_path: str = "/metrics"
     stop_limit_s: float = 80.0
+    simulated_accept: str | None = None
 
     @property
     def local_host(self) -> str:

@@ -103,13 +103,8 @@ def _number_beyond(use: GpuUse, count: int) -> Finding:
 
 
 def _place_wanted(profile: Profile, machine: Machine, wanted: tuple[str, ...], need: int) -> Placement:
-    chosen = [(key, machine.gpu(key)) for key in wanted]
-    findings = [_no_such_gpu(key, machine) for key, gpu in chosen if gpu is None]
-    gpus = [gpu for _, gpu in chosen if gpu is not None]
-    if len({g.uuid for g in gpus}) != len(gpus):
-        findings.append(
-            _error("gpus_repeated", f"--gpus {','.join(wanted)} names a GPU twice", "name each GPU once")
-        )
+    gpus, wrong = named_gpus(machine, wanted)
+    findings = list(wrong)
     if not findings and len(gpus) != need:
         findings.append(
             _error(
@@ -124,6 +119,18 @@ def _place_wanted(profile: Profile, machine: Machine, wanted: tuple[str, ...], n
         for why in _unfit(g, profile.requirements)
     ]
     return Placement(gpus=tuple(g.uuid for g in gpus), findings=tuple(findings))
+
+
+def named_gpus(machine: Machine, wanted: tuple[str, ...]) -> tuple[tuple[Gpu, ...], tuple[Finding, ...]]:
+    """The GPUs that `wanted` names by index or UUID, in that order, and what is wrong with the names."""
+    chosen = [(key, machine.gpu(key)) for key in wanted]
+    findings = [_no_such_gpu(key, machine) for key, gpu in chosen if gpu is None]
+    gpus = tuple(gpu for _, gpu in chosen if gpu is not None)
+    if len({g.uuid for g in gpus}) != len(gpus):
+        findings.append(
+            _error("gpus_repeated", f"--gpus {','.join(wanted)} names a GPU twice", "name each GPU once")
+        )
+    return gpus, tuple(findings)
 
 
 def _no_such_gpu(key: str, machine: Machine) -> Finding:

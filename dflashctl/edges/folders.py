@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dflashctl.core.anonymous import shorten_home
+from dflashctl.core.child_env import child_environment
+from dflashctl.core.engine_folders import engine_folders
 from dflashctl.core.host import Folder
+from dflashctl.edges.places import runtime_place
 from dflashctl.edges.text_file import read_text
 
 if TYPE_CHECKING:
@@ -21,29 +24,24 @@ _SCAN_DEPTH = 4
 _SCAN_ENTRIES = 4000
 
 
-def read_folders(environ: Mapping[str, str]) -> tuple[Folder, ...]:
-    """The folders that an engine started in this environment would use."""
+def read_folders(environ: Mapping[str, str], planned: Mapping[str, str] | None = None) -> tuple[Folder, ...]:
+    """The folders that an engine started from `environ` with `planned` set for it would use.
+
+    Weights are fetched before, by this process: theirs is the folder of `environ`.
+    """
     home = environ.get("HOME") or str(Path.home())
+    engine = child_environment(
+        environ, (planned or {}).items(), temporary=runtime_place(environ), host="127.0.0.1"
+    )
+    places = (("weights", weights_folder(environ, home)), *engine_folders(engine, engine.get("HOME") or home))
     mounts = _mounts()
-    return tuple(_folder(kind, path, home, mounts) for kind, path in _places(environ, home))
+    return tuple(_folder(kind, path, home, mounts) for kind, path in places)
 
 
 def weights_folder(environ: Mapping[str, str], home: str) -> str:
     """Where huggingface_hub keeps models, by its own order of variables."""
     base = environ.get("HF_HOME") or f"{environ.get('XDG_CACHE_HOME') or f'{home}/.cache'}/huggingface"
     return environ.get("HF_HUB_CACHE") or environ.get("HUGGINGFACE_HUB_CACHE") or f"{base}/hub"
-
-
-def _places(environ: Mapping[str, str], home: str) -> list[tuple[str, str]]:
-    flashinfer = environ.get("FLASHINFER_WORKSPACE_BASE") or home
-    return [
-        ("weights", weights_folder(environ, home)),
-        ("triton", environ.get("TRITON_CACHE_DIR") or f"{environ.get('TRITON_HOME') or home}/.triton/cache"),
-        ("flashinfer", f"{flashinfer}/.cache/flashinfer"),
-        ("deep_gemm", environ.get("SGLANG_DG_CACHE_DIR") or f"{home}/.cache/deep_gemm"),
-        ("torch_extensions", environ.get("TORCH_EXTENSIONS_DIR") or f"{home}/.cache/torch_extensions"),
-        ("temporary", environ.get("TMPDIR") or "/tmp"),  # noqa: S108 - the place itself is asked about
-    ]
 
 
 def _folder(kind: str, path: str, home: str, mounts: list[tuple[str, str]]) -> Folder:
@@ -61,15 +59,15 @@ def _folder(kind: str, path: str, home: str, mounts: list[tuple[str, str]]) -> F
         free_bytes=free,
         total_bytes=total,
         file_system=_file_system(real, mounts),
-        writable=os.access(standing, os.W_OK | os.X_OK),
+        writable=standing.is_dir() and os.access(standing, os.W_OK | os.X_OK),
         exists=str(standing) == real,
         stale_locks=_stale_locks(Path(real)) if kind in {"flashinfer", "torch_extensions"} else 0,
     )
 
 
 def _nearest(path: Path) -> Path:
-    """The folder itself or the first above it that exists, as far as this user can see."""
-    return next((folder for folder in (path, *path.parents) if os.path.isdir(folder)), Path("/"))
+    """The folder itself or the first above it that exists, as far as this user can see; a file is in the way."""
+    return next((folder for folder in (path, *path.parents) if os.path.exists(folder)), Path("/"))
 
 
 def _mounts() -> list[tuple[str, str]]:

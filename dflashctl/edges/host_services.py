@@ -39,10 +39,12 @@ class _UnixConnection(http.client.HTTPConnection):
 
 
 def docker_facts(environ: Mapping[str, str]) -> DockerFacts | None:
-    """What the local Docker engine says; None when there is no socket."""
-    host = environ.get("DOCKER_HOST", f"unix://{_DEFAULT_SOCKET}")
+    """What the local Docker engine says; None when there is no socket. Another host's is not asked."""
+    host = environ.get("DOCKER_HOST") or f"unix://{_DEFAULT_SOCKET}"
+    if not host.startswith("unix://"):
+        return DockerFacts(reachable=None)
     path = host.removeprefix("unix://")
-    if not host.startswith("unix://") or not os.path.exists(path):
+    if not os.path.exists(path):
         return None
     info = _get(path, "/info")
     if info is None:

@@ -53,12 +53,13 @@ def parse_machine(text: str, *, name: str) -> Machine:
     return dataclasses.replace(machine, gpus=tuple(_without_zero(gpu) for gpu in machine.gpus))
 
 
-def write_machine(machine: Machine, path: Path) -> None:
+def write_machine(machine: Machine, path: Path, home: str | None = None) -> None:
     """Write `machine` to `path` in one step, without host name, serial numbers, UUIDs or private paths.
 
-    A device or pipe is written to: replacing it would take it away from everybody.
+    `home` is the home folder of who saves it. A device or pipe is written to: replacing it would take it away from
+    everybody.
     """
-    document = {_SCHEMA: SCHEMA_VERSION, **plain(anonymous(machine))}
+    document = {_SCHEMA: SCHEMA_VERSION, **plain(anonymous(machine, home))}
     text = _HEAD + yaml.safe_dump(
         document, sort_keys=False, default_flow_style=None, width=110, allow_unicode=True
     )

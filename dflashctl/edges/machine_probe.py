@@ -13,6 +13,7 @@ from dflashctl.core.absence import NvmlRefusal, Signs, absence
 from dflashctl.core.facts import PortUse
 from dflashctl.core.machine import Gpu, GpuAbsence, GpuActivity, Machine
 from dflashctl.core.visibility import visibility
+from dflashctl.edges.folders import read_folders
 from dflashctl.edges.host import container_kind, memory_total_bytes, read_host
 from dflashctl.edges.host_devices import pci_gpus
 from dflashctl.edges.kernel_log import key_of, read_xids
@@ -23,9 +24,10 @@ from dflashctl.edges.software import read_software
 from dflashctl.edges.text_file import read_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from dflashctl.core.deep import DeepFacts, DeepRequest
+    from dflashctl.core.host import Folder
     from dflashctl.core.machine import Link
 
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
@@ -43,16 +45,28 @@ class _Gpus:
 
 
 class SystemMachineProbe:
-    """Implements ports.machine.MachineProbe; `nvml` replaces the pynvml module."""
+    """Implements ports.machine.MachineProbe; `nvml` replaces the pynvml module, `log` the reader of the kernel's log."""
 
-    def __init__(self, *, environ: Mapping[str, str] | None = None, nvml: Any = None) -> None:
+    def __init__(
+        self,
+        *,
+        environ: Mapping[str, str] | None = None,
+        nvml: Any = None,
+        log: Callable[[], dict[str, tuple[int, ...]] | None] = read_xids,
+    ) -> None:
         self._environ = dict(os.environ) if environ is None else environ
         self._nvml = nvml
+        self._read_xids = log
 
     def snapshot(self) -> Machine:
-        """GPUs, driver and links only: what placement needs."""
-        found = _read_gpus(self._nvml)
-        return self._machine(found)
+        """GPUs with their Xids, driver and links only: what placement needs.
+
+        The kernel's log is read while NVML waits for the driver.
+        """
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            log = pool.submit(self._read_xids)
+            found = _read_gpus(self._nvml)
+            return self._machine(_with_xids(found, log.result()))
 
     def survey(self, python: str) -> Machine:
         """`snapshot` with the host's facts and what the interpreter `python` has installed.
@@ -61,12 +75,15 @@ class SystemMachineProbe:
         """
         with ThreadPoolExecutor(max_workers=3) as pool:
             software = pool.submit(read_software, python, self._environ)
-            log = pool.submit(read_xids)
+            log = pool.submit(self._read_xids)
             found = _read_gpus(self._nvml)
             buses = tuple(gpu.bus_id for gpu in found.gpus if gpu.bus_id)
             host = read_host(self._environ, buses)
             machine = self._machine(_with_xids(found, log.result()))
             return replace(machine, host=host, software=software.result())
+
+    def folders(self, planned: Mapping[str, str]) -> tuple[Folder, ...]:
+        return read_folders(self._environ, planned)
 
     def activity(self) -> GpuActivity:
         """The GPUs with only what changes while a server runs; empty when NVML cannot be opened."""
@@ -111,7 +128,7 @@ class SystemMachineProbe:
     def save(self, machine: Machine, path: Path) -> None:
         from dflashctl.edges.machine_file import write_machine
 
-        write_machine(machine, path)
+        write_machine(machine, path, self._environ.get("HOME"))
 
     def _machine(self, found: _Gpus) -> Machine:
         value = self._environ.get(_VISIBLE)

@@ -50,6 +50,24 @@ def fresh_runtime_folder(environ: Mapping[str, str], key: str) -> Path:
     )
 
 
+def runtime_place(environ: Mapping[str, str]) -> str:
+    """The folder in which `fresh_runtime_folder` would make its own; the last one it would try when none can be used."""
+    bases = _runtime_bases(environ)
+    short = [base for base in bases if len(base) <= _LONGEST]
+    return next((base for base in short if _is_usable(base)), (short or bases)[-1])
+
+
+def _is_usable(base: str) -> bool:
+    try:
+        os.close(private_folder(base, create=False))
+    except FileNotFoundError:
+        above = next((folder for folder in Path(base).parents if folder.exists()), Path("/"))
+        return above.is_dir() and os.access(above, os.W_OK | os.X_OK)
+    except (OSError, StateError):
+        return False
+    return os.access(base, os.W_OK | os.X_OK)
+
+
 def sweep_runtime_folder(environ: Mapping[str, str], key: str) -> None:
     """Remove what a crash left in the place of `fresh_runtime_folder`: a key may be among it."""
     for base in _runtime_bases(environ):

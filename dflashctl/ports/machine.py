@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from dflashctl.core.deep import DeepFacts, DeepRequest
     from dflashctl.core.facts import PortUse
+    from dflashctl.core.host import Folder
     from dflashctl.core.machine import GpuActivity, Machine
 
 
@@ -18,6 +20,9 @@ class MachineProbe(Protocol):
 
     def survey(self, python: str) -> Machine:
         """`snapshot` with the host's facts and what the engine's interpreter `python` has installed."""
+
+    def folders(self, planned: Mapping[str, str]) -> tuple[Folder, ...]:
+        """The folders of `survey`, for an engine that is started here with `planned` in its environment."""
 
     def activity(self) -> GpuActivity:
         """The GPUs with only what changes while a server runs; empty without a driver. A lost GPU hides no other."""

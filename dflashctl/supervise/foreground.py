@@ -69,7 +69,7 @@ def run(
         signals = stack.enter_context(Signals(detached=detached))
         kept = (pace or Pace()).within(plan.timing.hang_after_s)
         tools = _tools(plan, env, held, signals, screen=screen, pace=kept)
-        served = served_by(plan, kill_after_s=tools.pace.kill_after_s)
+        served = served_by(plan, env.environ, kill_after_s=tools.pace.kill_after_s)
         budget = restart_budget(env.environ, os.getpid(), plan.timing.restarts)
         tools.journal.begin(served=served, budget=budget, detached=detached)
         sweep_previous(held)
@@ -91,7 +91,7 @@ def _tools(
 
     key = api_key(env.environ)
     shown, reaper, log = Screen(), Reaper(), LogFile(owned.log_path)
-    url = served_by(plan, kill_after_s=pace.kill_after_s).url
+    url = served_by(plan, env.environ, kill_after_s=pace.kill_after_s).url
     probe = ServerProbe(env.web, plan, url=url, key=key)
     engine = ENGINES[plan.engine]
     labels = LineLabels(engine.read_log_line)

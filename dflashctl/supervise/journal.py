@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from dflashctl.core.instance import ENDED, Phase, ProbeState, Served
 from dflashctl.core.progress import Progress
+from dflashctl.core.simulated import simulated_by
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from dflashctl.core.instance import Identity, InstanceRecord
     from dflashctl.core.plan import Plan
@@ -84,8 +85,8 @@ class Journal:
         )
 
 
-def served_by(plan: Plan, *, kill_after_s: float) -> Served:
-    """What the record says of the plan."""
+def served_by(plan: Plan, environ: Mapping[str, str], *, kill_after_s: float) -> Served:
+    """What the record says of the plan, started from `environ`."""
     return Served(
         profile=plan.profile,
         engine=plan.engine,
@@ -103,6 +104,7 @@ def served_by(plan: Plan, *, kill_after_s: float) -> Served:
         gpus=plan.gpus,
         metrics_path=plan.endpoints.metrics,
         stop_limit_s=plan.timing.drain_timeout_s + kill_after_s,
+        simulated_accept=simulated_by({**environ, **dict(plan.env)}) if plan.speculation else None,
     )
 
 

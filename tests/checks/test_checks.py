@@ -14,6 +14,7 @@ from dflashctl.commands.doctor_gather import gather
 from dflashctl.core.check import CheckOutcome
 from dflashctl.core.deep import DeepFacts, PairCopy
 from dflashctl.core.findings import Severity
+from dflashctl.core.host import Folder
 from dflashctl.core.options import PlanRequest
 from dflashctl.env import Env
 from tests.fakes.fake_instances import FakeInstances
@@ -68,7 +69,8 @@ def facts_for(given, home):
         raw_args=tuple(options.pop("raw_args", ())),
         **options,
     )
-    parts = {"machine": FakeMachine(machine, taken=taken)}
+    elsewhere = [Folder(**folder) for folder in given.get("elsewhere", ())]
+    parts = {"machine": FakeMachine(machine, taken=taken, elsewhere=elsewhere)}
     if "running" in given:
         parts["instances"] = FakeInstances(given["profile"], **given["running"])
     env = Env(environ={"HOME": str(home)}, cwd=home, **parts)

@@ -11,9 +11,9 @@ from dflashctl.core.accept import (
     counter_total,
     cross_check,
     release_of,
-    simulated,
 )
 from dflashctl.core.bench_record import RequestError, RequestRecord, SpecCounts
+from dflashctl.core.simulated import simulated, simulated_by
 
 
 def turn(tokens, steps, accepted=None, histogram=(), **more):
@@ -112,3 +112,19 @@ def test_the_cross_check_compares_pooled_figures():
 )
 def test_made_up_accept_lengths_are_seen(info, value):
     assert simulated(info) == value
+
+
+@pytest.mark.parametrize(
+    ("environment", "value"),
+    [
+        ({}, None),
+        ({"SGLANG_SIMULATE_ACC_LEN": "3"}, "3"),
+        ({"SGLANG_SIMULATE_ACC_LEN": "0.5"}, "0.5"),
+        ({"SGLANG_SIMULATE_ACC_LEN": "0"}, None),
+        ({"SGLANG_SIMULATE_ACC_LEN": "-1"}, None),
+        ({"SGLANG_SIMULATE_ACC_LEN": ""}, None),
+        ({"SGLANG_SIMULATE_ACC_LEN": "three"}, None),
+    ],
+)
+def test_a_server_s_environment_shows_whether_it_makes_them_up(environment, value):
+    assert simulated_by(environment) == value

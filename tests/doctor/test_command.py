@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import itertools
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 
@@ -233,6 +233,81 @@ def test_deep_tries_what_the_profile_needs(profile, gpus, no_gpus, weights, no_w
     (tried,) = probe.tried
     assert (len(tried.gpus), tried.no_gpus) == (gpus, no_gpus)
     assert (tried.weights is not None, tried.no_weights) == (weights, no_weights)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"watch": True, "save_machine": "m.yaml"}, "--save-machine means nothing"),
+        ({"watch": True, "deep": True}, "--deep means nothing"),
+        ({"watch": True, "plan": PlanRequest(profile="tiny-gpu")}, "a profile means nothing"),
+        ({"watch": True, "plan": PlanRequest(profile="", python="/x")}, "--python means nothing"),
+        ({"watch": True, "plan": PlanRequest(profile="", port=1)}, "--port is about a profile's plan"),
+        *(
+            ({"plan": PlanRequest(profile="", **{name: value})}, f"{option} is about a profile's plan")
+            for name, value, option in (
+                ("sets", ("a.b=1",), "--set"),
+                ("block_size", 8, "--block-size"),
+                ("window_size", 8, "--window-size"),
+                ("host", "::", "--host"),
+                ("port", 1, "--port"),
+                ("engine_version", "0.5.23", "--engine-version"),
+                ("name", "x", "--name"),
+                ("runtime", "docker", "--runtime"),
+                ("image", "x", "--image"),
+                ("offline", True, "--offline"),
+                ("raw_args", ("--tp", "2"), "what follows --"),
+            )
+        ),
+        (
+            {"plan": PlanRequest(profile="", python="/x", machine=str(TOPOLOGIES / "8x-b300.yaml"))},
+            "--python names an interpreter of this machine",
+        ),
+        ({"plan": PlanRequest(profile="", gpus="0,99")}, "there is no GPU '99'"),
+        ({"plan": PlanRequest(profile="", gpus="0,0")}, "names a GPU twice"),
+        ({"plan": PlanRequest(profile="", gpus=" , ")}, "--gpus names no GPU"),
+        ({"watch": True, "plan": PlanRequest(profile="", gpus="99")}, "there is no GPU '99'"),
+    ],
+)
+def test_an_option_that_would_only_seem_to_be_obeyed_is_refused(options, words, tmp_path):
+    env, _ = env_for(topology("8x-b300"), tmp_path)
+    with pytest.raises(UsageProblem) as caught:
+        doctor(env, DoctorOptions(**options))
+    assert words in caught.value.message
+    assert caught.value.hint
+    assert (int(caught.value.exit_code), list(tmp_path.iterdir())) == (2, [])
+
+
+def test_every_plan_option_is_obeyed_or_refused_without_a_profile(tmp_path):
+    """A new option has to be decided on."""
+    obeyed = {"gpus", "machine", "python"}
+    no_effect_by_their_help = {"dry_run", "skip_doctor", "skip_fetch"}
+    env, _ = env_for(topology("8x-b300"), tmp_path)
+    for option in fields(PlanRequest):
+        if option.name == "profile" or option.name in obeyed | no_effect_by_their_help:
+            continue
+        value = True if option.default is False else ("x",) if option.default == () else "other"
+        with pytest.raises(UsageProblem, match="no profile is named"):
+            doctor(env, DoctorOptions(plan=PlanRequest(profile="", **{option.name: value})))
+
+
+def test_named_gpus_are_judged_without_a_profile(tmp_path):
+    change = {"gpus[3].compute_mode": "prohibited"}
+    said = {}
+    for gpus in (None, "0", "3", "0,3"):
+        env, probe = env_for(topology("8x-b300", change), tmp_path)
+        request = PlanRequest(profile="", gpus=gpus)
+        report = doctor(env, DoctorOptions(plan=request, deep=True))
+        said[gpus] = [f.id for f in errors(report.findings) if f.id == "compute_mode"]
+        assert len(probe.tried[0].gpus) == (8 if gpus is None else len(gpus.split(",")))
+        assert report.data.verdict.startswith("this machine" if gpus is None else "GPU")
+    assert said == {None: ["compute_mode"], "0": [], "3": ["compute_mode"], "0,3": ["compute_mode"]}
+
+
+def test_named_gpus_are_watched(tmp_path):
+    env, _ = env_for(topology("8x-b300"), tmp_path)
+    watch = doctor(env, DoctorOptions(watch=True, plan=PlanRequest(profile="", gpus="5,2")))
+    assert [[gpu.index for gpu in look.data.gpus] for look in itertools.islice(watch, 2)] == [[2, 5], [2, 5]]
 
 
 NOT_TRIED = {"deep_cuda", "deep_torch", "deep_links", "deep_disk", "deep_jit"}

@@ -6,6 +6,7 @@ import json
 import os
 import socket
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from dflashctl.core.deep import DeepRequest
+from dflashctl.core.errors import StateError
 from dflashctl.core.host import Limit
 from dflashctl.edges import host_services
 from dflashctl.edges.cgroup import CgroupLimits, cgroup_limits
@@ -21,6 +23,7 @@ from dflashctl.edges.host import container_kind, engine_variables, read_host
 from dflashctl.edges.host_devices import acs_redirect_bridges, infiniband, iommu, nvswitches, pci_gpus
 from dflashctl.edges.kernel_log import key_of, xids
 from dflashctl.edges.machine_probe import SystemMachineProbe
+from dflashctl.edges.places import fresh_runtime_folder, runtime_place
 from dflashctl.edges.process_rights import has_sys_ptrace, under_seccomp
 from dflashctl.edges.software import read_software
 from tests.fakes.fake_machine import FakeMachine
@@ -215,6 +218,53 @@ def test_folders_and_a_lock_that_nobody_holds(tmp_path):
     assert folders["weights"].path == "~/.cache/huggingface/hub"
 
 
+@pytest.mark.parametrize(
+    ("environ", "planned", "kind", "expected"),
+    [
+        ({"TRITON_CACHE_DIR": "own"}, {}, "triton", "own"),
+        ({"TRITON_CACHE_DIR": "own"}, {"TRITON_CACHE_DIR": "planned"}, "triton", "planned"),
+        ({}, {"TRITON_HOME": "planned"}, "triton", "planned/.triton/cache"),
+        ({}, {"FLASHINFER_WORKSPACE_BASE": "planned"}, "flashinfer", "planned/.cache/flashinfer"),
+        ({}, {"SGLANG_DG_CACHE_DIR": "planned"}, "deep_gemm", "planned"),
+        ({}, {"TORCH_EXTENSIONS_DIR": "planned"}, "torch_extensions", "planned"),
+        ({"DFLASHCTL_RUNTIME_DIR": "run"}, {}, "temporary", "run"),
+        ({"DFLASHCTL_RUNTIME_DIR": "run", "TMPDIR": "own"}, {}, "temporary", "run"),
+        ({"DFLASHCTL_RUNTIME_DIR": "run"}, {"TMPDIR": "planned"}, "temporary", "planned"),
+        ({"HF_HUB_CACHE": "own"}, {"HF_HUB_CACHE": "planned"}, "weights", "own"),
+    ],
+)
+def test_folders_are_those_of_the_engine_s_environment(tmp_path, environ, planned, kind, expected):
+    """Weights are fetched by dflashctl itself, whatever the engine is told."""
+    here, there = (
+        {name: f"/nowhere/{value}" for name, value in variables.items()} for variables in (environ, planned)
+    )
+    folders = {f.kind: f.path for f in read_folders({"HOME": str(tmp_path), **here}, there)}
+    assert folders[kind] == f"/nowhere/{expected}"
+
+
+@pytest.mark.parametrize("blocked", [(), ("XDG_RUNTIME_DIR",), ("XDG_RUNTIME_DIR", "TMPDIR")])
+def test_the_runtime_place_is_where_the_runtime_folder_is_made(blocked):
+    """A file in the way of a folder stops even root."""
+    with tempfile.TemporaryDirectory(prefix="d") as folder:
+        environ = {name: f"{folder}/{name[:1]}" for name in ("XDG_RUNTIME_DIR", "TMPDIR")}
+        for name, path in environ.items():
+            (Path(path).touch if name in blocked else Path(path).mkdir)()
+        before = runtime_place(environ)
+        made = fresh_runtime_folder(environ, folder)
+        assert str(made.parent) == before == runtime_place(environ)
+        made.rmdir()
+
+
+def test_a_runtime_place_that_cannot_be_used_is_named():
+    with tempfile.TemporaryDirectory(prefix="d") as folder:
+        Path(folder, "file").touch()
+        chosen = {"DFLASHCTL_RUNTIME_DIR": f"{folder}/file/below", "HOME": folder}
+        (temporary,) = [f for f in read_folders(chosen) if f.kind == "temporary"]
+        assert (temporary.path, temporary.writable) == ("~/file/below", False)
+        with pytest.raises(StateError, match="short-lived"):
+            fresh_runtime_folder(chosen, "x")
+
+
 def test_this_host_is_read_without_a_stumble():
     host = read_host(
         {"HOME": "/nowhere", "https_proxy": "http://u:p@proxy:1", "no_proxy": "localhost,127.0.0.1"}, ()
@@ -291,9 +341,19 @@ def test_docker_engine(body, status, facts, tmp_path):
     assert (docker.reachable, docker.version, docker.gpu) == facts
 
 
+@pytest.mark.parametrize("host", ["tcp://elsewhere:2375", "ssh://me@elsewhere", "npipe:////./pipe/docker"])
+def test_another_hosts_docker_engine_is_unknown(host):
+    found = host_services.docker_facts({"DOCKER_HOST": host})
+    assert (found.reachable, found.gpu) == (None, None)
+
+
+def test_an_empty_docker_host_is_none():
+    """As the client of `up` reads it."""
+    assert host_services.docker_facts({"DOCKER_HOST": ""}) == host_services.docker_facts({})
+
+
 def test_no_docker_engine(tmp_path):
     assert host_services.docker_facts({"DOCKER_HOST": f"unix://{tmp_path}/none"}) is None
-    assert host_services.docker_facts({"DOCKER_HOST": "tcp://elsewhere:2375"}) is None
     assert host_services.docker_facts({"DOCKER_HOST": f"unix://{tmp_path}"}).reachable is False
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from dflashctl.core.anonymous import anonymous
 from dflashctl.core.errors import MachineError
 from dflashctl.core.machine import Fabric, GpuProcess
 from dflashctl.edges.machine_file import parse_machine, read_machine, write_machine
@@ -65,6 +66,59 @@ def test_nothing_that_identifies_is_written(tmp_path):
     assert read.gpus[0].processes[0].name == "run.py"
     assert read.visible_devices == f"{read.gpus[0].uuid},GPU-removed"
     assert read.host.folder("weights").path == "~/models"
+
+
+def test_free_texts_are_cleaned_as_well(tmp_path):
+    """What NVML, an interpreter or the absence of GPUs was put into words with."""
+    uuid = "GPU-5ec7e7aa-1111-2222-3333-444455556666"
+    machine = private_machine()
+    told = replace(
+        machine,
+        gpu_problem=f"CUDA_VISIBLE_DEVICES='{uuid[:16]},MIG-{uuid}/7/0' hides all 8 GPUs",
+        gpus_unreadable=(f"GPU 3: {uuid} is lost (/home/alice/x)",),
+        software=replace(
+            machine.software, problem="'/home/alice/private/python' cannot be run: No such file"
+        ),
+    )
+    write_machine(told, tmp_path / "m.yaml")
+    text = (tmp_path / "m.yaml").read_text()
+    assert "alice" not in text
+    assert "5ec7e7" not in text
+    read = read_machine(tmp_path / "m.yaml")
+    known = read.gpus[0].uuid
+    assert read.gpu_problem == f"CUDA_VISIBLE_DEVICES='{known},MIG-removed' hides all 8 GPUs"
+    assert read.gpus_unreadable == (f"GPU 3: {known} is lost (~/x)",)
+    assert read.software.problem == "'~/private/python' cannot be run: No such file"
+
+
+@pytest.mark.parametrize(
+    ("text", "home", "cleaned"),
+    [
+        ("/home/alice/x", None, "~/x"),
+        ("'/home/alice/x'", None, "'~/x'"),
+        ("/opt/a:/home/alice/b:/home/bob", None, "/opt/a:~/b:~"),
+        ("-I/home/alice/include", None, "-I~/include"),
+        ("/nfs/home/alice/x", None, "~/x"),
+        ('"/root/x" and /root', None, '"~/x" and ~'),
+        ("/rooted /opt/root /opt/homework", None, "/rooted /opt/root /opt/homework"),
+        ("/home/alice smith/x", "/home/alice smith", "~/x"),
+        ("cannot run '/data/users/alice/py'", "/data/users/alice", "cannot run '~/py'"),
+        ("-L/data/users/alice/lib", "/data/users/alice/", "-L~/lib"),
+        (
+            "/data/users/alicia/py /x/data/users/alice",
+            "/data/users/alice",
+            "/data/users/alicia/py /x/data/users/alice",
+        ),
+        ("/home/alice: no such folder in /opt", None, "~: no such folder in /opt"),
+        ("/usr/bin/python", "/", "/usr/bin/python"),
+    ],
+)
+def test_home_folders_wherever_they_stand(text, home, cleaned):
+    machine = topology("laptop")
+    host = replace(machine.host, engine_variables=(("NCCL_X", text),))
+    found = anonymous(replace(machine, gpu_problem=text, host=host), home)
+    assert found.gpu_problem == cleaned
+    assert found.host.engine_variables == (("NCCL_X", cleaned),)
 
 
 def test_a_judgement_does_not_change_by_saving(tmp_path):

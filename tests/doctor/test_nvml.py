@@ -19,8 +19,13 @@ from tests.support.machines import topology
 IDLE, BUSY = DATA / "nvml_2xh200_idle.json", DATA / "nvml_2xh200_busy.json"
 
 
+def probe(lib, environ=None, log=None):
+    """`log` is what the kernel's log says, None where it may not be read."""
+    return SystemMachineProbe(environ=environ or {}, nvml=lib, log=lambda: log)
+
+
 def snapshot(lib, environ=None):
-    return SystemMachineProbe(environ=environ or {}, nvml=lib).snapshot()
+    return probe(lib, environ).snapshot()
 
 
 def test_the_real_host_as_the_saved_machine_has_it():
@@ -32,6 +37,16 @@ def test_the_real_host_as_the_saved_machine_has_it():
     for read, kept in zip(machine.gpus, saved.gpus, strict=True):
         assert replace(read, unknown=(), numa_node=None) == replace(kept, unknown=())
     assert machine.gpu_absence is None
+
+
+@pytest.mark.parametrize("log", [None, {}, {"0000:00:06": (31, 145)}])
+def test_a_start_sees_the_same_gpus_as_doctor(log):
+    """`up` plans by the quick look, doctor by the long one: a GPU with an Xid is to be avoided by both."""
+    host = probe(FakeNvml(IDLE), log=log)
+    quick = host.snapshot().gpus
+    assert [(g.uuid, g.xids) for g in quick] == [(g.uuid, g.xids) for g in host.survey("/nowhere").gpus]
+    if log:
+        assert [gpu.xids for gpu in quick] == [(31, 145), ()]
 
 
 def test_every_session_is_closed():

@@ -6,11 +6,17 @@ from dataclasses import replace
 
 import pytest
 
+from dflashctl.commands.doctor import DoctorOptions, doctor
+from dflashctl.commands.planned import planned
 from dflashctl.core.assumed import KINDS, assumed_machine
+from dflashctl.core.findings import Severity
 from dflashctl.core.grouping import best_group
 from dflashctl.core.machine import LinkKind
+from dflashctl.core.options import PlanRequest
 from dflashctl.core.placement import place
 from dflashctl.core.profile import Engine, EngineName, ModelRef, Parallel, Profile, Requirements
+from dflashctl.env import Env
+from tests.fakes.fake_machine import FakeMachine
 from tests.support.machines import topology
 
 
@@ -40,6 +46,27 @@ def indices(machine, placement):
         ({"gpus[0].fabric": {"state": "completed", "status": "Insufficient Resources"}}, 1, [1]),
         ({"gpus[0].recovery_action": "gpu_reset", "gpus[1].ecc_uncorrected_volatile": 1}, 2, [2, 3]),
         ({"gpus[0].nvlinks_active": 16, "gpus[0].nvlinks_down": [1, 2]}, 1, [1]),
+        ({"gpus[0].xids": [145]}, 1, [1]),
+        ({"gpus[0].xids": [145], "gpus[0].recovery_action": "none"}, 1, [1]),
+        ({"gpus[0].xids": [79]}, 1, [1]),
+        ({"gpus[0].xids": [79], "gpus[0].recovery_action": "none"}, 1, [1]),
+        ({"gpus[0].xids": [13, 31, 43, 45]}, 1, [0]),
+        ({"gpus[0].compute_mode": "prohibited"}, 1, [1]),
+        ({"gpus[0].compute_mode": "exclusive_process"}, 1, [1]),
+        ({"gpus[0].fabric.troubles": ["route_unhealthy"]}, 1, [1]),
+        ({"gpus[0].fabric.troubles": ["degraded_bandwidth"]}, 1, [1]),
+        ({"gpus[0].throttle_reasons": ["hw_thermal"]}, 1, [1]),
+        ({"gpus[0].throttle_reasons": ["sw_power_cap", "gpu_idle"]}, 1, [0]),
+        ({"gpus[0].retired_pages_pending": True}, 1, [1]),
+        ({"gpus[0].row_remap": {"failed": True}}, 1, [1]),
+        # What would be refused is left out first, then what others use, then what is only slower.
+        ({"gpus[0].xids": [145], "gpus[1].throttle_reasons": ["hw_thermal"]}, 7, [1, 2, 3, 4, 5, 6, 7]),
+        (
+            {"gpus[0].memory_free_bytes": 10**9, "gpus[1].throttle_reasons": ["hw_thermal"]},
+            7,
+            [1, 2, 3, 4, 5, 6, 7],
+        ),
+        ({"gpus[0].xids": [145], "gpus[1].memory_free_bytes": 10**9}, 7, [1, 2, 3, 4, 5, 6, 7]),
         ({"gpus[0].visible": False}, 7, [1, 2, 3, 4, 5, 6, 7]),
         ({"gpus[2].mig_enabled": True}, 7, [0, 1, 3, 4, 5, 6, 7]),
         ({"gpus[3].memory_free_bytes": 10**9}, 8, [0, 1, 2, 3, 4, 5, 6, 7]),
@@ -48,6 +75,47 @@ def indices(machine, placement):
 def test_the_best_of_eight(change, count, expected):
     machine = topology("8x-h200", change)
     assert indices(machine, place(profile(count), machine)) == expected
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"xids": [145]},
+        {"xids": [79]},
+        {"xids": [79], "recovery_action": "none"},
+        {"compute_mode": "prohibited"},
+        {"compute_mode": "exclusive_process"},
+        {"recovery_action": "gpu_reset"},
+        {"row_remap": {"failed": True}},
+        {"row_remap": {"pending": True}},
+        {"retired_pages_pending": True},
+        {"ecc_uncorrected_volatile": 1},
+        {"throttle_reasons": ["hw_thermal"]},
+        {"throttle_reasons": ["hw_power_brake"]},
+        {"fabric.troubles": ["route_unhealthy"]},
+        {"fabric.troubles": ["degraded_bandwidth"]},
+        {"fabric.state": "in_progress"},
+        {"fabric.status": "Insufficient Resources"},
+        {"memory_free_bytes": 10**9},
+    ],
+    ids=str,
+)
+def test_whatever_doctor_says_of_one_gpu_another_is_taken(change, tmp_path):
+    """Seven healthy GPUs beside it: nothing is left to say, although the checks would speak of it."""
+    name = "8x-b300"
+    machine = topology(name, {f"gpus[0].{fact}": value for fact, value in change.items()})
+    env = Env(environ={"HOME": str(tmp_path)}, cwd=tmp_path, machine=FakeMachine(machine))
+
+    def said(gpus):
+        request = PlanRequest(profile="qwen3-8b-h100", gpus=gpus, engine_version="0.5.23")
+        report = doctor(env, DoctorOptions(plan=request))
+        return {f.id for f in report.findings if f.severity in {Severity.WARNING, Severity.ERROR}}
+
+    assert said("0") - said(None), "the checks see it"
+    assert said(None) == said("1")
+    assert planned(env, PlanRequest(profile="qwen3-8b-h100", dry_run=True)).plan.gpus == (
+        machine.gpus[1].uuid,
+    )
 
 
 def test_pcie_cards_are_grouped_by_their_links():

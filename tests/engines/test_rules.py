@@ -447,6 +447,16 @@ CASES = [
     case("options_in_file", at("--config f.yaml"), at()),
     case("key_in_arguments", at("--api-key k"), at()),
     case("warmup_skipped", at("--skip-server-warmup"), at()),
+    case(
+        "accept_simulated",
+        at(env={"SGLANG_SIMULATE_ACC_LEN": "3"}),
+        at(env={"SGLANG_SIMULATE_ACC_LEN": "0"}),
+    ),
+    case(
+        "accept_simulated",
+        at(release="0.5.17", env={"SGLANG_SIMULATE_ACC_LEN": "3"}),
+        at(release="0.5.16", env={"SGLANG_SIMULATE_ACC_LEN": "3"}),
+    ),
 ]
 
 

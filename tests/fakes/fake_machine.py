@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from dflashctl.core.deep import DeepFacts
+from dflashctl.core.engine_folders import moved
 from dflashctl.core.facts import PortUse
+from dflashctl.core.host import Folder
 from dflashctl.core.machine import GpuActivity
 from dflashctl.edges.machine_file import read_machine, write_machine
 
 
 class FakeMachine:
-    """`taken` maps a port to its owner's (pid, name); `attempts` is what --deep finds."""
+    """`taken` maps a port to its owner's (pid, name); `attempts` is what --deep finds.
 
-    def __init__(self, machine, *, taken=None, attempts=None):
+    `elsewhere` are the folders that take the place of the machine's where a plan's environment moves some.
+    """
+
+    def __init__(self, machine, *, taken=None, attempts=None, elsewhere=()):
         self.machine = machine
+        self.elsewhere = {folder.kind: folder for folder in elsewhere}
         self.taken = dict(taken or {})
         self.attempts = attempts or DeepFacts()
         self.surveyed = []
@@ -24,6 +30,15 @@ class FakeMachine:
     def survey(self, python):
         self.surveyed.append(python)
         return self.machine
+
+    def folders(self, planned):
+        moves = moved(planned)
+        return tuple(
+            self.elsewhere.get(folder.kind, Folder(kind=folder.kind, path=moves[folder.kind]))
+            if folder.kind in moves
+            else folder
+            for folder in self.machine.host.folders
+        )
 
     def activity(self):
         return GpuActivity(gpus=self.machine.gpus, unreadable=self.machine.gpus_unreadable)

@@ -161,6 +161,8 @@ def _host(machine: Machine, host: Host) -> list[tuple[str, str | None]]:
 def _docker(host: Host) -> str:
     if host.docker is None:
         return "none"
+    if host.docker.reachable is None:
+        return "that of DOCKER_HOST, not asked"
     if not host.docker.reachable:
         return "does not answer"
     return f"{host.docker.version or '?'}, GPUs: {_yes(value=host.docker.gpu) or '?'}"

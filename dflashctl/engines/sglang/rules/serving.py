@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dflashctl.core.findings import Severity
+from dflashctl.core.simulated import PLAN_FINDING, VARIABLE, simulated_by
 from dflashctl.engines.sglang.rules.rule import Rule
 
 if TYPE_CHECKING:
@@ -56,5 +57,14 @@ RULES: tuple[Rule, ...] = (
         consequence="without the warm-up request the server says it is ready before it has answered anything",
         fix="leave --skip-server-warmup out",
         source="sglang 0.5.23: srt/entrypoints/http_server.py",
+    ),
+    Rule(
+        id=PLAN_FINDING,
+        when=lambda s: s.dflash and simulated_by(s.environment) is not None,
+        since="0.5.17",
+        severity=Severity.WARNING,
+        consequence=f"{VARIABLE}={{s.environment[{VARIABLE}]}} makes the engine invent its accept length",
+        fix=f"take {VARIABLE} out of the environment",
+        source="sglang 0.5.17: srt/speculative/dflash_utils.py",
     ),
 )
