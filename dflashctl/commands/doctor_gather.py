@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from dflashctl.commands.own_server import own_server
 from dflashctl.commands.planned import PYTHON_VARIABLE, gpu_keys, planned
 from dflashctl.commands.weights_gather import expected_folder, roles
 from dflashctl.core.engine_folders import moved, unseen
@@ -19,7 +20,7 @@ from dflashctl.core.kv_geometry import geometry_of
 from dflashctl.core.placement import named_gpus
 from dflashctl.core.profile import EngineName
 from dflashctl.core.profile_rules import MAX_PORT
-from dflashctl.core.running import RunningServer, without_server
+from dflashctl.core.running import without_server
 from dflashctl.core.serving import Serving, serving
 from dflashctl.engines import ENGINES
 
@@ -75,7 +76,7 @@ def gather(env: Env, request: PlanRequest, machine: Machine) -> Facts:
     """
     if not request.profile:
         return Facts(machine=machine, named=named(machine, request))
-    server = _own_server(env, request)
+    server = own_server(env, request)
     judged = without_server(machine, server) if server else machine
     on_sglang = env.profiles.load(request.profile).profile.engine.name is EngineName.SGLANG
     asked = _to_plan(request, judged) if on_sglang else replace(request, dry_run=True)
@@ -93,23 +94,6 @@ def named(machine: Machine, request: PlanRequest) -> tuple[str, ...]:
         summary = wrong[0].summary if wrong else "--gpus names no GPU"
         raise UsageProblem(summary, hint=wrong[0].fix if wrong else "--gpus 0,1")
     return tuple(gpu.uuid for gpu in gpus)
-
-
-def _own_server(env: Env, request: PlanRequest) -> RunningServer | None:
-    """The instance that `up` would start, when it runs already on this machine."""
-    if request.machine is not None:
-        return None
-    known = env.instances.read(request.name or env.profiles.find(request.profile).name)
-    if not known.supervised or known.record is None or known.record.served is None:
-        return None
-    served = known.record.served
-    return RunningServer(
-        name=known.name,
-        phase=known.record.phase.value,
-        url=served.url,
-        port=served.port,
-        pids=env.instances.members(known.name),
-    )
 
 
 def _to_plan(request: PlanRequest, machine: Machine) -> PlanRequest:

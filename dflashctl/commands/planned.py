@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from dflashctl.commands.ensure_weights import known_facts
 from dflashctl.commands.image_build import image_build
+from dflashctl.commands.own_server import gpus_kept, own_server
 from dflashctl.core.assumed import assumed_machine
 from dflashctl.core.child_env import engine_settings
 from dflashctl.core.engine import EngineBuild
@@ -21,6 +22,7 @@ from dflashctl.core.plan import Plan, PlanOptions, make_plan
 from dflashctl.core.profile import EngineName
 from dflashctl.core.profile_rules import MAX_PORT
 from dflashctl.core.release import release_named
+from dflashctl.core.running import without_server
 from dflashctl.engines import ENGINES
 
 if TYPE_CHECKING:
@@ -67,10 +69,12 @@ def planned(env: Env, request: PlanRequest, *, machine: Machine | None = None) -
     engine = ENGINES[loaded.profile.engine.name.value]
     python = _python(env, request, loaded.profile)
     build, build_findings = _build(env, request, loaded.profile, engine, python)
+    need = gpus_needed(loaded.profile, engine.gpu_use(loaded.profile, request.raw_args, build))
+    own = own_server(env, request) if need else None
     machine_findings: tuple[Finding, ...] = ()
     if machine is None:
-        use = engine.gpu_use(loaded.profile, request.raw_args, build)
-        machine, machine_findings = _machine(env, request, loaded.profile, gpus_needed(loaded.profile, use))
+        machine, machine_findings = _machine(env, request, loaded.profile, need)
+        machine = without_server(machine, own) if own else machine
     facts = known_facts(env, loaded)
     plan = make_plan(
         loaded.profile,
@@ -82,7 +86,7 @@ def planned(env: Env, request: PlanRequest, *, machine: Machine | None = None) -
             python=python,
             runtime=request.runtime,
             image=request.image,
-            gpus=gpu_keys(request.gpus),
+            gpus=gpus_kept(own, machine, need) if request.gpus is None else gpu_keys(request.gpus),
             raw_args=request.raw_args,
             inherited=engine_settings(_environment(env, machine)),
             origins=loaded.origins,

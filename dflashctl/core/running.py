@@ -11,12 +11,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class RunningServer:
-    """`pids` are those of all its processes; `phase` is the instance's phase in words."""
+    """`pids` are those of all its processes, `gpus` UUIDs; `phase` is the instance's phase in words."""
 
     name: str
     phase: str
     url: str
     port: int
+    gpus: tuple[str, ...] = ()
     pids: tuple[int, ...] = ()
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 
-from dflashctl.core.instance import InstanceRecord, Phase, Served, Snapshot
+from dflashctl.core.instance import Identity, InstanceRecord, Phase, Served, Snapshot
 
 
 class FakeInstances:
-    """`pids` are the processes of the only instance, `name`."""
+    """`pids` are the processes of the only instance, `name`; `gpus` its UUIDs."""
 
-    def __init__(self, name, *, phase, port, pids):
+    def __init__(self, name, *, phase, port, pids, gpus=()):
         self.name = name
         self.pids = tuple(pids)
         served = Served(
@@ -22,8 +22,16 @@ class FakeInstances:
             port=port,
             served_model_name=name,
             fingerprint="",
+            gpus=tuple(gpus),
         )
-        self.record = InstanceRecord(name=name, phase=Phase(phase), phase_since_s=time.time(), served=served)
+        first = min(self.pids, default=1)
+        self.record = InstanceRecord(
+            name=name,
+            phase=Phase(phase),
+            phase_since_s=time.time(),
+            served=served,
+            server=Identity(boot_id="", pid_namespace=0, pid=first, start_ticks=0, session=first),
+        )
 
     def read(self, name):
         if name != self.name:
