@@ -21,6 +21,7 @@ from dflashctl.commands.bench_prompts import opening, probe_prompt, requests_of,
 from dflashctl.commands.bench_turns import converse
 from dflashctl.commands.gpu_watch import GpuWatch
 from dflashctl.core.accept import cross_check
+from dflashctl.core.bench_result import gaps_of
 from dflashctl.core.bench_runs import BenchRun, Unfinished
 from dflashctl.core.bench_samples import (
     buckets_of,
@@ -48,8 +49,6 @@ if TYPE_CHECKING:
     from dflashctl.ports.chat_template import ChatTemplate
     from dflashctl.proofs.client import Client
 
-_LOOKED_AT = 2000  # characters at the end of a text in which a loop would show
-_DRIFT = 0.2
 _PROBE_TOKENS = 64
 _OK = 200
 
@@ -262,7 +261,6 @@ def _slo(options: BenchOptions) -> Slo | None:
 
 def _client_findings(result: LoadResult, ttft: object) -> tuple[Finding, ...]:
     median = getattr(ttft, "p50", None)
-    gaps = sorted(gap for record in result.records for gap in record.gaps_s)
-    return judge_client(
-        result.client, ttft_ms_p50=median, icl_ms_p50=gaps[len(gaps) // 2] * 1e3 if gaps else None
-    )
+    gaps = gaps_of(result.records)
+    icl = gaps.ranked(len(gaps) // 2) * 1e3 if gaps else None
+    return judge_client(result.client, ttft_ms_p50=median, icl_ms_p50=icl)

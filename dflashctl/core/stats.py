@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+SHARES = (0.50, 0.90, 0.95, 0.99)  # what a Distribution has, in its order
 _Z95 = 1.959964
 _PICKS = 500_000  # what one bootstrap may cost; big samples get by with fewer rounds
 
@@ -39,12 +40,17 @@ def percentile(ordered: Sequence[float], share: float) -> float:
 
     The same rule as numpy's default ("linear"): rank = share * (n - 1). ValueError for no samples.
     """
-    if not ordered:
+    return percentile_of(ordered.__getitem__, len(ordered), share)
+
+
+def percentile_of(ranked: Callable[[int], float], count: int, share: float) -> float:
+    """As `percentile` of `count` samples, of which `ranked` gives the one at a rank (from 0)."""
+    if not count:
         raise ValueError("no samples")
-    rank = share * (len(ordered) - 1)
+    rank = share * (count - 1)
     below = math.floor(rank)
-    above = min(below + 1, len(ordered) - 1)
-    return ordered[below] + (ordered[above] - ordered[below]) * (rank - below)
+    low, high = ranked(below), ranked(min(below + 1, count - 1))
+    return low + (high - low) * (rank - below)
 
 
 def mean(samples: Sequence[float]) -> float:
@@ -59,7 +65,7 @@ def distribution(samples: Sequence[float], *, scale: float = 1.0) -> Distributio
     if not samples:
         return None
     ordered = sorted(samples)
-    p50, p90, p95, p99 = (percentile(ordered, share) * scale for share in (0.50, 0.90, 0.95, 0.99))
+    p50, p90, p95, p99 = (percentile(ordered, share) * scale for share in SHARES)
     return Distribution(mean=mean(ordered) * scale, p50=p50, p90=p90, p95=p95, p99=p99)
 
 
