@@ -7,11 +7,10 @@ difference ends the scan for that answer.
 
 from __future__ import annotations
 
-import json
-import re
 from itertools import count
 from typing import TYPE_CHECKING, Protocol
 
+from dflashctl.bench.chunk_parts import after_text, take_counts, texts
 from dflashctl.bench.seen import as_object, seen_object
 
 if TYPE_CHECKING:
@@ -19,11 +18,9 @@ if TYPE_CHECKING:
 
 _QUOTE = 34
 _CHECK_EVERY = 100
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
-_CONTENT = re.compile(rb'"delta":\{(?:"role":(?:null|"assistant"),)?"content":"[^"]')
-_NUMBER = re.compile(rb"\s*(\d+)")
+_TOGETHER = 16
+_FIELD = b"data: "
 DONE = b"[DONE]"
-COUNT_KEY = b'"completion_tokens":'
 _answers = count()
 
 
@@ -33,7 +30,7 @@ class Reader(Protocol):
     def event(self, at_s: float, payload: bytes) -> None:
         """The payload of one `data:` field that arrived at `at_s`."""
 
-    def many(self, at_s: float, body: bytes) -> bool:
+    def many(self, at_s: float, events: list[bytes]) -> bool:
         """Whole events that arrived together, if all of them can be counted at once; else False and nothing done."""
 
     def end(self) -> None: ...
@@ -43,22 +40,14 @@ class ChatReader:
     """Chat-completion stream chunks."""
 
     __slots__ = (
-        "_at",
-        "_check_at",
-        "_last",
-        "_plain",
-        "_prefix",
-        "_scan",
-        "_tally",
-        "_thinks",
-        "_tokens",
-        "done",
-    )
+        "_after", "_at", "_check_at", "_last", "_prefix", "_scan", "_tally", "_thinks", "_tokens", "_unread",
+        "_wanted", "done",
+    )  # fmt: skip
 
     def __init__(self, tally: Tally, *, chunk_usage: bool) -> None:
         self._tally = tally
         self._tokens = chunk_usage
-        self._plain = not chunk_usage and tally.text_parts is None  # times and numbers alone
+        self._wanted = chunk_usage or tally.text is not None  # more than times
         self._scan = True
         self._check_at = next(_answers) % _CHECK_EVERY  # one in 100 over all answers, not the first of each
         self._last = b""  # the last scanned chunk: it may carry the finish reason
@@ -66,7 +55,9 @@ class ChatReader:
             b"\n"  # all before the text of the last scanned chunk: of most streams it stays the same
         )
         self._at = 0  # its length, where the text begins
+        self._after = b""  # what follows a text in these chunks, from its closing quote on
         self._thinks = False
+        self._unread: list[bytes] = []  # scanned chunks whose count and text are still to be taken
         self.done = False
 
     def event(self, at_s: float, payload: bytes) -> None:
@@ -86,19 +77,23 @@ class ChatReader:
             self._last = payload
             if self._thinks:
                 tally.reasoning_chunks += 1
-            if not self._plain:
-                self._keep(payload)
-        elif not (self._scan and self._learn(payload)):
+            if self._wanted:
+                self._unread.append(payload)
+                if len(self._unread) >= _TOGETHER:
+                    self._catch_up()
+            return
+        self._catch_up()
+        if not (self._scan and self._learn(payload)):
             self._parsed(at_s, payload)
-        else:
-            tally.chunk(at_s)
-            self._last = payload
-            if self._thinks:
-                tally.reasoning_chunks += 1
-            self._keep(payload)
+            return
+        tally.chunk(at_s)
+        self._last = payload
+        if self._thinks:
+            tally.reasoning_chunks += 1
+        self._take([payload], self._at)
 
     def _learn(self, payload: bytes) -> bool:
-        """Find the text of a content or reasoning delta, have JSON agree, and remember what stands before it."""
+        """Find the text of a content or reasoning delta, have JSON agree, and remember what stands around it."""
         delta = payload.find(b'"delta":{')
         if delta < 0:
             return False
@@ -114,29 +109,36 @@ class ChatReader:
             self._tally.mismatches += 1
             return False
         self._prefix, self._at, self._thinks = payload[:at], at, thinks
+        self._after = after_text(payload, at)
         return True
 
-    def many(self, at_s: float, body: bytes) -> bool:
-        tally = self._tally
-        if not (self._scan and self._plain) or not body.endswith(b"}\n\n") or b'"content":""' in body:
+    def many(self, at_s: float, events: list[bytes]) -> bool:
+        tally, start = self._tally, _FIELD + self._prefix
+        at, count = len(start), len(events)
+        alike = [
+            event
+            for event in events
+            if event.startswith(start)
+            and event.find(b"\n", at) == len(event) - 2  # JSON holds no raw line end
+            and event.endswith(b"\n\n")
+            and event[at] != _QUOTE
+        ]
+        if not self._scan or len(alike) < count:
             return False  # the first and the last chunks of an answer, with which it cannot come out
-        count = len(_CONTENT.findall(body))
-        last = body.rfind(b"data: ")
-        if (
-            2 * count != body.count(b"\n")
-            or not body.startswith(b"data: ")
-            or count != body.count(b"data: {")
-        ):
+        due = (self._check_at - tally.chunks) % _CHECK_EVERY
+        if due < count and not self._agrees(events[due][len(_FIELD) : -2], reasoning=self._thinks):
             return False
-        payload = body[last + 6 : -2]
-        if not self._agrees(payload, reasoning=False):  # one in a read, always the last
-            return False
+        self._catch_up()
         tally.chunks_together(at_s, count)
-        self._last = payload
+        self._last = events[-1][len(_FIELD) : -2]
+        if self._thinks:
+            tally.reasoning_chunks += count
+        self._take(events, at)
         return True
 
     def end(self) -> None:
         """The stream is over: what the last scanned chunk held besides its text, where nothing later said it."""
+        self._catch_up()
         tally = self._tally
         found = (as_object(self._last) or {}) if self._last and tally.finish_reason is None else {}
         reason, usage = first_choice(found).get("finish_reason"), found.get("usage")
@@ -145,24 +147,20 @@ class ChatReader:
         if isinstance(usage, dict) and tally.completion_tokens is None:
             tally.usage(usage)
 
-    def _keep(self, payload: bytes) -> None:
-        """The running token count and the text, where they are wanted."""
+    def _catch_up(self) -> None:
+        """Take what the scanned chunks held, some at a time: that costs half of what one after the other does."""
+        if self._unread:
+            unread, self._unread = self._unread, []
+            self._take(unread, self._at)
+
+    def _take(self, chunks: list[bytes], at: int) -> None:
+        """The running token count and the text, where they are wanted; `at`: where each chunk's text begins."""
         tally = self._tally
         if self._tokens:
-            self._running_count(payload)
-        parts = tally.reasoning_parts if self._thinks else tally.text_parts
-        if parts is not None:
-            text = payload[self._at : payload.find(b'"', self._at)]
-            if b"\\" in text:  # escapes, perhaps of the quote found
-                string = _STRING.match(payload, self._at - 1)
-                parts.append(json.loads(string.group()) if string else "")
-            else:
-                parts.append(text.decode("utf-8", "replace"))
-
-    def _running_count(self, payload: bytes) -> None:
-        count = count_at(payload, payload.rfind(COUNT_KEY))
-        if count is not None:
-            self._tally.tokens_so_far(count)
+            take_counts(tally, chunks)
+        kept = tally.reasoning if self._thinks else tally.text
+        if kept is not None:
+            kept.add_escaped(texts(chunks, at, self._after))
 
     def _agrees(self, payload: bytes, *, reasoning: bool) -> bool:
         """Whether JSON sees the same kind of delta in the chunk."""
@@ -203,10 +201,10 @@ class ChatReader:
             tally.tokens_so_far(usage["completion_tokens"])
         if reasoning:
             tally.reasoning_chunks += 1
-        if tally.reasoning_parts is not None and isinstance(reasoning, str):
-            tally.reasoning_parts.append(reasoning)
-        if tally.text_parts is not None and isinstance(content, str):
-            tally.text_parts.append(content)
+        if tally.reasoning is not None and isinstance(reasoning, str):
+            tally.reasoning.add(reasoning)
+        if tally.text is not None and isinstance(content, str):
+            tally.text.add(content)
 
     def _extension(self, extension: dict[str, object]) -> None:
         """SGLang's additions: the engine's exact counts."""
@@ -215,18 +213,6 @@ class ChatReader:
             counts = counts[0] if counts else None
         if isinstance(counts, dict):
             self._tally.spec(counts)
-
-
-def count_at(payload: bytes, key: int) -> int | None:
-    """The number behind COUNT_KEY at `key`; None when there is no key (-1) or no number."""
-    if key < 0:
-        return None
-    start = key + len(COUNT_KEY)
-    try:
-        return int(payload[start : payload.find(b",", start)])
-    except ValueError:  # the last member of its object, or null
-        number = _NUMBER.match(payload, start)
-        return int(number.group(1)) if number is not None else None
 
 
 def error_text(error: object) -> str:

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from dflashctl.bench.flight import Flight
+    from dflashctl.bench.kept_text import KeptText
 
 _BATCH = 256
 _BATCH_BYTES = 1 << 18  # of arrays and texts: neither side ever holds much of them as text
@@ -33,7 +34,7 @@ def record_row(flight: Flight) -> list[object]:
         tally.verify_steps, tally.accepted_drafts, tally.proposed_drafts, tally.histogram,
         counts[0] if counts else None, tally.chunks, tally.reasoning_chunks, tally.coalesced_chunks,
         tally.gaps_s.tobytes(), counts.tobytes() if counts else b"", tally.finish_reason,
-        _text(tally.text_parts), _text(tally.reasoning_parts), flight.connect_s,
+        _text(tally.text), _text(tally.reasoning), flight.connect_s,
     ]  # fmt: skip
 
 
@@ -51,6 +52,6 @@ def batches(rows: Iterable[list[object]]) -> Iterator[list[list[object]]]:
         yield batch
 
 
-def _text(parts: list[str] | None) -> str | None:
+def _text(kept: KeptText | None) -> str | None:
     """The kept text, None when it was not kept."""
-    return None if parts is None else "".join(parts)
+    return None if kept is None else kept.whole()

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from dflashctl.bench import (
     CountSource,
     LoadProgress,
-    LoadSpec,
     RunLabels,
     Slo,
     judge_client,
@@ -17,6 +16,7 @@ from dflashctl.bench import (
     spoiled,
     summarise,
 )
+from dflashctl.commands.bench_load import measured_load
 from dflashctl.commands.bench_prompts import opening, probe_prompt, requests_of, warm_up_requests
 from dflashctl.commands.bench_turns import converse
 from dflashctl.commands.gpu_watch import GpuWatch
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from dflashctl.bench import BenchRequest, LoadResult, RequestRecord
+    from dflashctl.bench import BenchRequest, LoadResult, LoadSpec, RequestRecord
     from dflashctl.commands.bench_prompts import Gathered
     from dflashctl.commands.bench_turns import Turns
     from dflashctl.core.bench_options import BenchOptions
@@ -66,13 +66,15 @@ class Target:
 
 
 def load_spec(options: BenchOptions, target: Target, setting: Setting) -> LoadSpec:
-    return LoadSpec(
-        url=target.client.facts.base_url,
-        concurrency=setting.concurrency,
-        rate=setting.request_rate,
+    counts = None if setting.speculation is False else target.counts
+    return replace(
+        measured_load(
+            target.client.facts.base_url,
+            counts,
+            concurrency=setting.concurrency,
+            rate=setting.request_rate,
+        ),
         seed=setting.seed,
-        counts=None if setting.speculation is False else target.counts,
-        keep_text=True,
         max_duration_s=options.max_duration_s,
         timeout_s=options.timeout_s,
         processes=min(options.processes, setting.concurrency or options.processes),
