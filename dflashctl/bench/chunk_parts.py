@@ -11,10 +11,11 @@ if TYPE_CHECKING:
     from dflashctl.bench.tally import Tally
 
 COUNT_KEY = b'"completion_tokens":'
-_KEY_BYTES = len(COUNT_KEY)
+KEY_BYTES = len(COUNT_KEY)
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
 _NUMBER = re.compile(rb"\s*(\d+)")
 _REMEMBERED = 4096
+NOWHERE = b"\n\n"  # no event holds a blank line
 
 
 class _Numbers(dict[bytes, int]):
@@ -27,14 +28,14 @@ class _Numbers(dict[bytes, int]):
         return number
 
 
-_NUMBERS = _Numbers()
+NUMBERS = _Numbers()
 
 
 def take_counts(tally: Tally, chunks: Sequence[bytes]) -> None:
     """The server's running token count in each of some content chunks."""
     try:
-        starts = [chunk.rindex(COUNT_KEY) + _KEY_BYTES for chunk in chunks]
-        counts = [_NUMBERS[c[at : c.find(b",", at)]] for c, at in zip(chunks, starts)]  # noqa: B905 - as many
+        starts = [chunk.rindex(COUNT_KEY) + KEY_BYTES for chunk in chunks]
+        counts = [NUMBERS[c[at : c.find(b",", at)]] for c, at in zip(chunks, starts)]  # noqa: B905 - as many
     except ValueError:  # a chunk without a count, or one whose count is the last member of its object
         counts = [n for chunk in chunks if (n := count_at(chunk, chunk.rfind(COUNT_KEY))) is not None]
     if counts:
@@ -42,25 +43,24 @@ def take_counts(tally: Tally, chunks: Sequence[bytes]) -> None:
 
 
 def after_text(payload: bytes, at: int) -> bytes:
-    """The closing quote of the text at `at`, and the name that follows it; empty where no name does.
+    """The closing quote of the text at `at`, and the name that follows it; NOWHERE where no name does.
 
     No such bytes can stand in a text: a quote, a comma and a quote, of which the second is not escaped, end it, and
     then comes no name at once.
     """
     string = _STRING.match(payload, at - 1)
     end = string.end() - 1 if string is not None else -1
-    return payload[end : payload.find(b":", end) + 1] if payload.startswith(b'","', end) else b""
+    return payload[end : payload.find(b":", end) + 1] if payload.startswith(b'","', end) else NOWHERE
 
 
 def texts(chunks: Sequence[bytes], at: int, after: bytes) -> bytes:
     """The texts that begin at `at`, still escaped, one behind the other."""
-    if after:
-        try:
-            found = b"".join([chunk[at : chunk.index(after, at)] for chunk in chunks])
-        except ValueError:
-            found = b'","'
-        if b'","' not in found:  # else one of them goes on otherwise than the first
-            return found
+    try:
+        found = b"".join([chunk[at : chunk.index(after, at)] for chunk in chunks])
+    except ValueError:
+        found = b'","'
+    if b'","' not in found:  # else one of them goes on otherwise than the first
+        return found
     strings = [_STRING.match(b'"' + chunk[at:]) for chunk in chunks]
     return b"".join([string.group()[1:-1] for string in strings if string is not None])
 

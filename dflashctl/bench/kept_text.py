@@ -8,19 +8,22 @@ _ROOM = 8  # bytes a wanted character before the rest is dropped: seldom, since 
 
 
 class KeptText:
-    """`end`: only so many characters of its end are wanted; None: all of it."""
+    """`end`: only so many characters of its end are wanted; None: all of it.
 
-    __slots__ = ("_end", "_escaped", "_full")
+    `escaped` is always the same object: who adds to it without `add_escaped` calls that at times, to have it shortened.
+    """
+
+    __slots__ = ("_end", "_full", "escaped")
 
     def __init__(self, end: int | None = None) -> None:
         self._end = end
-        self._escaped = bytearray()
+        self.escaped = bytearray()
         self._full = float("inf") if end is None else end * _ROOM
 
     def add_escaped(self, piece: bytes) -> None:
         """Whole characters as they stand between the quotes of a JSON string."""
-        self._escaped += piece
-        if len(self._escaped) > self._full:
+        self.escaped += piece
+        if len(self.escaped) > self._full:
             self._shorten()
 
     def add(self, piece: str) -> None:
@@ -28,12 +31,12 @@ class KeptText:
 
     def replace(self, text: str) -> None:
         """`text` is all of it so far."""
-        self._escaped.clear()
+        self.escaped.clear()
         self.add(text if self._end is None else text[-self._end :])
 
     def whole(self) -> str:
         """The text, or its wanted end."""
-        text = self._escaped.decode("utf-8", "replace")
+        text = self.escaped.decode("utf-8", "replace")
         try:
             found = str(json.loads(f'"{text}"', strict=False))
         except ValueError:  # not JSON, which only one in 100 chunks is checked for
@@ -41,8 +44,8 @@ class KeptText:
         return found if self._end is None else found[-self._end :]
 
     def _shorten(self) -> None:
-        self._escaped[:] = _escaped(self.whole())
-        self._full = max(self._full, 2 * len(self._escaped))
+        self.escaped[:] = _escaped(self.whole())
+        self._full = max(self._full, 2 * len(self.escaped))
 
 
 def _escaped(text: str) -> bytes:

@@ -10,7 +10,15 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING, Protocol
 
-from dflashctl.bench.chunk_parts import after_text, take_counts, texts
+from dflashctl.bench.chunk_parts import (
+    COUNT_KEY,
+    KEY_BYTES,
+    NOWHERE,
+    NUMBERS,
+    after_text,
+    take_counts,
+    texts,
+)
 from dflashctl.bench.seen import as_object, seen_object
 
 if TYPE_CHECKING:
@@ -18,7 +26,6 @@ if TYPE_CHECKING:
 
 _QUOTE = 34
 _CHECK_EVERY = 100
-_TOGETHER = 16
 _FIELD = b"data: "
 DONE = b"[DONE]"
 _answers = count()
@@ -40,14 +47,13 @@ class ChatReader:
     """Chat-completion stream chunks."""
 
     __slots__ = (
-        "_after", "_at", "_check_at", "_last", "_prefix", "_scan", "_tally", "_thinks", "_tokens", "_unread",
-        "_wanted", "done",
+        "_after", "_at", "_check_at", "_kept", "_last", "_prefix", "_raw", "_scan", "_tally", "_thinks", "_tokens",
+        "done",
     )  # fmt: skip
 
     def __init__(self, tally: Tally, *, chunk_usage: bool) -> None:
         self._tally = tally
         self._tokens = chunk_usage
-        self._wanted = chunk_usage or tally.text is not None  # more than times
         self._scan = True
         self._check_at = next(_answers) % _CHECK_EVERY  # one in 100 over all answers, not the first of each
         self._last = b""  # the last scanned chunk: it may carry the finish reason
@@ -55,9 +61,10 @@ class ChatReader:
             b"\n"  # all before the text of the last scanned chunk: of most streams it stays the same
         )
         self._at = 0  # its length, where the text begins
-        self._after = b""  # what follows a text in these chunks, from its closing quote on
+        self._kept = tally.text  # where the texts of these chunks go
+        self._raw = tally.text.escaped if tally.text is not None else None  # the same, shortened now and then
+        self._after = NOWHERE  # what follows a text in these chunks, from its closing quote on
         self._thinks = False
-        self._unread: list[bytes] = []  # scanned chunks whose count and text are still to be taken
         self.done = False
 
     def event(self, at_s: float, payload: bytes) -> None:
@@ -77,20 +84,29 @@ class ChatReader:
             self._last = payload
             if self._thinks:
                 tally.reasoning_chunks += 1
-            if self._wanted:
-                self._unread.append(payload)
-                if len(self._unread) >= _TOGETHER:
-                    self._catch_up()
-            return
-        self._catch_up()
-        if not (self._scan and self._learn(payload)):
+            if (
+                self._tokens
+            ):  # chunk_parts.take_counts and texts, written out: at once, while the chunk is in the cache
+                try:
+                    start = payload.rindex(COUNT_KEY) + KEY_BYTES
+                    count = NUMBERS[payload[start : payload.find(b",", start)]]
+                    tally.chunk_tokens.append(count - tally.seen_tokens)
+                    tally.seen_tokens = count
+                except (ValueError, OverflowError):
+                    take_counts(tally, [payload])
+            raw = self._raw
+            if raw is not None:
+                end = payload.find(self._after, self._at)
+                text = payload[self._at : end]
+                raw += texts([payload], self._at, NOWHERE) if end < 0 or b'","' in text else text
+        elif not (self._scan and self._learn(payload)):
             self._parsed(at_s, payload)
-            return
-        tally.chunk(at_s)
-        self._last = payload
-        if self._thinks:
-            tally.reasoning_chunks += 1
-        self._take([payload], self._at)
+        else:
+            tally.chunk(at_s)
+            self._last = payload
+            if self._thinks:
+                tally.reasoning_chunks += 1
+            self._take([payload], self._at)
 
     def _learn(self, payload: bytes) -> bool:
         """Find the text of a content or reasoning delta, have JSON agree, and remember what stands around it."""
@@ -110,6 +126,8 @@ class ChatReader:
             return False
         self._prefix, self._at, self._thinks = payload[:at], at, thinks
         self._after = after_text(payload, at)
+        self._kept = self._tally.reasoning if thinks else self._tally.text
+        self._raw = self._kept.escaped if self._kept is not None else None
         return True
 
     def many(self, at_s: float, events: list[bytes]) -> bool:
@@ -128,7 +146,6 @@ class ChatReader:
         due = (self._check_at - tally.chunks) % _CHECK_EVERY
         if due < count and not self._agrees(events[due][len(_FIELD) : -2], reasoning=self._thinks):
             return False
-        self._catch_up()
         tally.chunks_together(at_s, count)
         self._last = events[-1][len(_FIELD) : -2]
         if self._thinks:
@@ -138,7 +155,6 @@ class ChatReader:
 
     def end(self) -> None:
         """The stream is over: what the last scanned chunk held besides its text, where nothing later said it."""
-        self._catch_up()
         tally = self._tally
         found = (as_object(self._last) or {}) if self._last and tally.finish_reason is None else {}
         reason, usage = first_choice(found).get("finish_reason"), found.get("usage")
@@ -147,20 +163,13 @@ class ChatReader:
         if isinstance(usage, dict) and tally.completion_tokens is None:
             tally.usage(usage)
 
-    def _catch_up(self) -> None:
-        """Take what the scanned chunks held, some at a time: that costs half of what one after the other does."""
-        if self._unread:
-            unread, self._unread = self._unread, []
-            self._take(unread, self._at)
-
     def _take(self, chunks: list[bytes], at: int) -> None:
         """The running token count and the text, where they are wanted; `at`: where each chunk's text begins."""
         tally = self._tally
         if self._tokens:
             take_counts(tally, chunks)
-        kept = tally.reasoning if self._thinks else tally.text
-        if kept is not None:
-            kept.add_escaped(texts(chunks, at, self._after))
+        if self._kept is not None:
+            self._kept.add_escaped(texts(chunks, at, self._after))
 
     def _agrees(self, payload: bytes, *, reasoning: bool) -> bool:
         """Whether JSON sees the same kind of delta in the chunk."""

@@ -77,8 +77,10 @@ class WeightedSamples:
         if not self._count:
             return None
         p50, p90, p95, p99 = (stats.percentile_of(self.ranked, self._count, s) for s in stats.SHARES)
-        each = (repeat(sample, times) for times, block in self._blocks() for sample in block)
-        mean = math.fsum(chain.from_iterable(each)) / self._count
+        written_out = chain.from_iterable(
+            map(repeat, block, repeat(times)) for times, block in self._blocks()
+        )
+        mean = math.fsum(chain.from_iterable(written_out)) / self._count
         return Distribution(
             mean=mean * scale, p50=p50 * scale, p90=p90 * scale, p95=p95 * scale, p99=p99 * scale
         )

@@ -161,8 +161,26 @@ def test_only_the_end_of_a_text_is_kept(pieces, escaped):
             raw = json.dumps(piece, ensure_ascii=False)[1:-1].encode()
         kept.add_escaped(raw)
         whole.add_escaped(raw)
-        largest = max(largest, len(kept._escaped))
+        largest = max(largest, len(kept.escaped))
     assert kept.whole() == whole.whole()[-2000:]
     assert largest < 2000 * 25
     kept.replace("x" * 9000 + "end")
     assert kept.whole() == "x" * 1997 + "end"
+
+
+@pytest.mark.parametrize("together", [1, 30])
+@pytest.mark.parametrize("thinks", [True, False])
+def test_a_long_answer_holds_no_more_than_the_end_of_its_text(together, thinks):
+    chunks = (sglang(n, f"{n} ", thinks=thinks) for n in range(1, 6001))
+    events = [framed(json.dumps(chunk, separators=(",", ":"))) for chunk in chunks]
+    answer = Answer(api="chat", chunk_usage=True, keep_text=True, text_end=100)
+    answer.begin(read_head(HEAD))
+    largest = 0
+    for start in range(0, len(events), together):
+        answer.feed(float(start), b"".join(events[start : start + together]))
+        largest = max(largest, len(answer.tally.text.escaped) + len(answer.tally.reasoning.escaped))
+    answer.feed(9e9, END)
+    answer.end(9e9, closed=False)
+    kept = answer.tally.reasoning if thinks else answer.tally.text
+    assert kept.whole() == "".join(f"{n} " for n in range(1, 6001))[-100:]
+    assert largest < 2000

@@ -288,6 +288,8 @@ def main() -> None:
         "--realtime", action="store_true", help="SCHED_FIFO for both: for a machine with other work"
     )
     options = parser.parse_args()
+    if options.tokenizer:
+        options.tokenizer = str(Path(options.tokenizer).resolve())
     peers = [
         n
         for n, given in (("sglang-rust", options.rust_extension), ("sglang-py", options.sglang_python))
