@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+_read = json.JSONDecoder(strict=False).decode
 _ROOM = 8  # bytes a wanted character before the rest is dropped: seldom, since that means reading it
 
 
@@ -37,11 +38,9 @@ class KeptText:
     def whole(self) -> str:
         """The text, or its wanted end."""
         text = self.escaped.decode("utf-8", "replace")
-        try:
-            found = str(json.loads(f'"{text}"', strict=False))
-        except ValueError:  # not JSON, which only one in 100 chunks is checked for
-            found = text
-        return found if self._end is None else found[-self._end :]
+        if "\\" in text:
+            text = _unescaped(text)
+        return text if self._end is None else text[-self._end :]
 
     def _shorten(self) -> None:
         self.escaped[:] = _escaped(self.whole())
@@ -50,3 +49,10 @@ class KeptText:
 
 def _escaped(text: str) -> bytes:
     return json.dumps(text)[1:-1].encode()
+
+
+def _unescaped(text: str) -> str:
+    try:
+        return str(_read(f'"{text}"'))
+    except ValueError:  # not JSON, which only one in 100 chunks is checked for
+        return text
