@@ -84,9 +84,8 @@ class ChatReader:
             self._last = payload
             if self._thinks:
                 tally.reasoning_chunks += 1
-            if (
-                self._tokens
-            ):  # chunk_parts.take_counts and texts, written out: at once, while the chunk is in the cache
+            # The rest is _take, written out: at once, while the chunk is in the processor's cache.
+            if self._tokens:
                 try:
                     start = payload.rindex(COUNT_KEY) + KEY_BYTES
                     count = NUMBERS[payload[start : payload.find(b",", start)]]
