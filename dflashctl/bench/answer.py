@@ -69,8 +69,8 @@ class Answer:
         "whole",
     )  # fmt: skip
 
-    def __init__(self, *, api: str, chunk_usage: bool, keep_text: bool) -> None:
-        self.tally = Tally(keep_text=keep_text)
+    def __init__(self, *, api: str, chunk_usage: bool, keep_text: bool, text_end: int | None = None) -> None:
+        self.tally = Tally(keep_text=keep_text, text_end=text_end)
         self.head: Head | None = None
         self.whole = False
         self._framing: Chunked | Sized | UntilClose = UntilClose()
@@ -128,11 +128,11 @@ class Answer:
             self._feed(at_s, data[:left])
             data = data[left:]
         cut = data.rfind(b"\n\n\r\n") + 4
-        body = whole_chunks(data[:cut]) if self._aligned and cut > _MANY_BYTES else None
-        if body is not None:
+        bodies = whole_chunks(data[:cut]) if self._aligned and cut > _MANY_BYTES else None
+        if bodies is not None:
             data = data[cut:]
-            if not self._many(at_s, body):
-                self._read_events(at_s, body)
+            if not self._many(at_s, bodies):
+                self._read_events(at_s, b"".join(bodies))
         if data:
             self._feed(at_s, data)
 

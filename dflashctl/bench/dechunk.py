@@ -23,15 +23,15 @@ class _Sizes(dict[bytes, int]):
 SIZES = _Sizes()
 
 
-def whole_chunks(data: bytes) -> bytes | None:
-    """The body in `data` if that is a row of whole chunks without CR LF in them; None for anything else."""
+def whole_chunks(data: bytes) -> list[bytes] | None:
+    """What the chunks in `data` hold if that is a row of whole ones without CR LF in them; None for anything else."""
     parts = data.split(b"\r\n")
     if len(parts) % 2 == 0 or parts.pop():
         return None
     bodies = parts[1::2]
     if list(map(len, bodies)) != list(map(SIZES.__getitem__, parts[::2])):
         return None
-    return b"".join(bodies) if all(bodies) else None  # an empty chunk is the last one
+    return bodies if all(bodies) else None  # an empty chunk is the last one
 
 
 class FramingError(ValueError):

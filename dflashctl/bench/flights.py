@@ -60,7 +60,12 @@ class Flights:
 
     def _flight(self, index: int, intended: float) -> Flight:
         target = self._target
-        answer = Answer(api=target.api(index), chunk_usage=target.chunk_usage, keep_text=target.keep_text)
+        answer = Answer(
+            api=target.api(index),
+            chunk_usage=target.chunk_usage,
+            keep_text=target.keep_text,
+            text_end=target.text_end,
+        )
         return Flight(index, intended, answer)
 
     def _send(self, link: Link, index: int, intended: float) -> None:

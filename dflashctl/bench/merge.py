@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _LOOP = "epoll"
+_ARRAYS = {"gaps_s": "f", "chunk_tokens": "I"}
 
 
 @dataclass
@@ -32,6 +33,8 @@ class LoadParts:
         for row in message.get("records", ()):
             record = dict(zip(FIELDS, row, strict=True))
             record["process"] = process
+            for name, kind in _ARRAYS.items():
+                record[name] = _unpacked(kind, record[name])
             self.records.append(record)
         if "health" in message:
             self.healths.append(message)
@@ -73,8 +76,6 @@ def as_record(raw: dict[str, Any], request_id: str) -> RequestRecord:
         error=RequestError(error[0]) if error else None,
         error_detail=error[1] if error else None,
         spec=spec,
-        gaps_s=_unpacked("f", raw["gaps_s"]),
-        chunk_tokens=_unpacked("I", raw["chunk_tokens"]),
         **plain,
     )
 
@@ -82,7 +83,7 @@ def as_record(raw: dict[str, Any], request_id: str) -> RequestRecord:
 _PLAIN = (
     "intended_s", "sent_s", "first_s", "last_s", "end_s", "status", "prompt_tokens", "completion_tokens",
     "reasoning_tokens", "cached_tokens", "tokens_first_chunk", "chunks", "reasoning_chunks", "coalesced_chunks",
-    "finish_reason", "text", "reasoning_text", "connect_s", "process",
+    "gaps_s", "chunk_tokens", "finish_reason", "text", "reasoning_text", "connect_s", "process",
 )  # fmt: skip
 
 

@@ -35,6 +35,8 @@ class Target:
         self.timeout_s = float(str(config["timeout_s"]))
         self.chunk_usage = bool(config["chunk_usage"])
         self.keep_text = bool(config["keep_text"])
+        end = config["text_end"]
+        self.text_end = int(str(end)) if end is not None else None
         self._apis = ("chat", "generate")
         heads = config["heads"]
         self._heads = [str(head).encode("latin-1") for head in heads] if isinstance(heads, list) else []

@@ -40,7 +40,7 @@ class WorkerProcess:
         self.reported = False
         self.ended = False
         self.number = number
-        self._rest = b""
+        self._rest: list[bytes] = []  # the pieces of a line that is not whole yet
         with _signals_held():
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-S", "-c", _PROGRAM],
@@ -95,8 +95,10 @@ class WorkerProcess:
         if not data:
             self._end()
             return False
-        *lines, self._rest = (self._rest + data).split(b"\n")
-        for line in lines:
+        first, *others = data.split(b"\n")
+        self._rest.append(first)
+        for piece in others:
+            line, self._rest = b"".join(self._rest), [piece]
             message = json.loads(line)
             self.ready = self.ready or "ready" in message
             self.reported = self.reported or "health" in message

@@ -80,6 +80,7 @@ def worker_configs(
         "bodies_fd": bodies_fd,
         "chunk_usage": spec.chunk_usage,
         "keep_text": spec.keep_text,
+        "text_end": spec.text_end,
         "stall_s": spec.stall_s,
         "timeout_s": spec.timeout_s,
         "connect_timeout_s": spec.connect_timeout_s,

@@ -7,11 +7,18 @@ difference ends the scan for that answer.
 
 from __future__ import annotations
 
-import json
-import re
 from itertools import count
 from typing import TYPE_CHECKING, Protocol
 
+from dflashctl.bench.chunk_parts import (
+    COUNT_KEY,
+    KEY_BYTES,
+    NOWHERE,
+    NUMBERS,
+    after_text,
+    take_counts,
+    texts,
+)
 from dflashctl.bench.seen import as_object, seen_object
 
 if TYPE_CHECKING:
@@ -19,11 +26,8 @@ if TYPE_CHECKING:
 
 _QUOTE = 34
 _CHECK_EVERY = 100
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
-_CONTENT = re.compile(rb'"delta":\{(?:"role":(?:null|"assistant"),)?"content":"[^"]')
-_NUMBER = re.compile(rb"\s*(\d+)")
+_FIELD = b"data: "
 DONE = b"[DONE]"
-COUNT_KEY = b'"completion_tokens":'
 _answers = count()
 
 
@@ -33,7 +37,7 @@ class Reader(Protocol):
     def event(self, at_s: float, payload: bytes) -> None:
         """The payload of one `data:` field that arrived at `at_s`."""
 
-    def many(self, at_s: float, body: bytes) -> bool:
+    def many(self, at_s: float, events: list[bytes]) -> bool:
         """Whole events that arrived together, if all of them can be counted at once; else False and nothing done."""
 
     def end(self) -> None: ...
@@ -43,22 +47,13 @@ class ChatReader:
     """Chat-completion stream chunks."""
 
     __slots__ = (
-        "_at",
-        "_check_at",
-        "_last",
-        "_plain",
-        "_prefix",
-        "_scan",
-        "_tally",
-        "_thinks",
-        "_tokens",
+        "_after", "_at", "_check_at", "_kept", "_last", "_prefix", "_raw", "_scan", "_tally", "_thinks", "_tokens",
         "done",
-    )
+    )  # fmt: skip
 
     def __init__(self, tally: Tally, *, chunk_usage: bool) -> None:
         self._tally = tally
         self._tokens = chunk_usage
-        self._plain = not chunk_usage and tally.text_parts is None  # times and numbers alone
         self._scan = True
         self._check_at = next(_answers) % _CHECK_EVERY  # one in 100 over all answers, not the first of each
         self._last = b""  # the last scanned chunk: it may carry the finish reason
@@ -66,6 +61,9 @@ class ChatReader:
             b"\n"  # all before the text of the last scanned chunk: of most streams it stays the same
         )
         self._at = 0  # its length, where the text begins
+        self._kept = tally.text  # where the texts of these chunks go
+        self._raw = tally.text.escaped if tally.text is not None else None  # the same, shortened now and then
+        self._after = NOWHERE  # what follows a text in these chunks, from its closing quote on
         self._thinks = False
         self.done = False
 
@@ -86,8 +84,20 @@ class ChatReader:
             self._last = payload
             if self._thinks:
                 tally.reasoning_chunks += 1
-            if not self._plain:
-                self._keep(payload)
+            # The rest is _take, written out: at once, while the chunk is in the processor's cache.
+            if self._tokens:
+                try:
+                    start = payload.rindex(COUNT_KEY) + KEY_BYTES
+                    count = NUMBERS[payload[start : payload.find(b",", start)]]
+                    tally.chunk_tokens.append(count - tally.seen_tokens)
+                    tally.seen_tokens = count
+                except (ValueError, OverflowError):
+                    take_counts(tally, [payload])
+            raw = self._raw
+            if raw is not None:
+                end = payload.find(self._after, self._at)
+                text = payload[self._at : end]
+                raw += texts([payload], self._at, NOWHERE) if end < 0 or b'","' in text else text
         elif not (self._scan and self._learn(payload)):
             self._parsed(at_s, payload)
         else:
@@ -95,10 +105,10 @@ class ChatReader:
             self._last = payload
             if self._thinks:
                 tally.reasoning_chunks += 1
-            self._keep(payload)
+            self._take([payload], self._at)
 
     def _learn(self, payload: bytes) -> bool:
-        """Find the text of a content or reasoning delta, have JSON agree, and remember what stands before it."""
+        """Find the text of a content or reasoning delta, have JSON agree, and remember what stands around it."""
         delta = payload.find(b'"delta":{')
         if delta < 0:
             return False
@@ -114,25 +124,32 @@ class ChatReader:
             self._tally.mismatches += 1
             return False
         self._prefix, self._at, self._thinks = payload[:at], at, thinks
+        self._after = after_text(payload, at)
+        self._kept = self._tally.reasoning if thinks else self._tally.text
+        self._raw = self._kept.escaped if self._kept is not None else None
         return True
 
-    def many(self, at_s: float, body: bytes) -> bool:
-        tally = self._tally
-        if not (self._scan and self._plain) or not body.endswith(b"}\n\n") or b'"content":""' in body:
+    def many(self, at_s: float, events: list[bytes]) -> bool:
+        tally, start = self._tally, _FIELD + self._prefix
+        at, count = len(start), len(events)
+        alike = [
+            event
+            for event in events
+            if event.startswith(start)
+            and event.find(b"\n", at) == len(event) - 2  # JSON holds no raw line end
+            and event.endswith(b"\n\n")
+            and event[at] != _QUOTE
+        ]
+        if not self._scan or len(alike) < count:
             return False  # the first and the last chunks of an answer, with which it cannot come out
-        count = len(_CONTENT.findall(body))
-        last = body.rfind(b"data: ")
-        if (
-            2 * count != body.count(b"\n")
-            or not body.startswith(b"data: ")
-            or count != body.count(b"data: {")
-        ):
-            return False
-        payload = body[last + 6 : -2]
-        if not self._agrees(payload, reasoning=False):  # one in a read, always the last
+        due = (self._check_at - tally.chunks) % _CHECK_EVERY
+        if due < count and not self._agrees(events[due][len(_FIELD) : -2], reasoning=self._thinks):
             return False
         tally.chunks_together(at_s, count)
-        self._last = payload
+        self._last = events[-1][len(_FIELD) : -2]
+        if self._thinks:
+            tally.reasoning_chunks += count
+        self._take(events, at)
         return True
 
     def end(self) -> None:
@@ -145,24 +162,13 @@ class ChatReader:
         if isinstance(usage, dict) and tally.completion_tokens is None:
             tally.usage(usage)
 
-    def _keep(self, payload: bytes) -> None:
-        """The running token count and the text, where they are wanted."""
+    def _take(self, chunks: list[bytes], at: int) -> None:
+        """The running token count and the text, where they are wanted; `at`: where each chunk's text begins."""
         tally = self._tally
         if self._tokens:
-            self._running_count(payload)
-        parts = tally.reasoning_parts if self._thinks else tally.text_parts
-        if parts is not None:
-            text = payload[self._at : payload.find(b'"', self._at)]
-            if b"\\" in text:  # escapes, perhaps of the quote found
-                string = _STRING.match(payload, self._at - 1)
-                parts.append(json.loads(string.group()) if string else "")
-            else:
-                parts.append(text.decode("utf-8", "replace"))
-
-    def _running_count(self, payload: bytes) -> None:
-        count = count_at(payload, payload.rfind(COUNT_KEY))
-        if count is not None:
-            self._tally.tokens_so_far(count)
+            take_counts(tally, chunks)
+        if self._kept is not None:
+            self._kept.add_escaped(texts(chunks, at, self._after))
 
     def _agrees(self, payload: bytes, *, reasoning: bool) -> bool:
         """Whether JSON sees the same kind of delta in the chunk."""
@@ -203,10 +209,10 @@ class ChatReader:
             tally.tokens_so_far(usage["completion_tokens"])
         if reasoning:
             tally.reasoning_chunks += 1
-        if tally.reasoning_parts is not None and isinstance(reasoning, str):
-            tally.reasoning_parts.append(reasoning)
-        if tally.text_parts is not None and isinstance(content, str):
-            tally.text_parts.append(content)
+        if tally.reasoning is not None and isinstance(reasoning, str):
+            tally.reasoning.add(reasoning)
+        if tally.text is not None and isinstance(content, str):
+            tally.text.add(content)
 
     def _extension(self, extension: dict[str, object]) -> None:
         """SGLang's additions: the engine's exact counts."""
@@ -215,18 +221,6 @@ class ChatReader:
             counts = counts[0] if counts else None
         if isinstance(counts, dict):
             self._tally.spec(counts)
-
-
-def count_at(payload: bytes, key: int) -> int | None:
-    """The number behind COUNT_KEY at `key`; None when there is no key (-1) or no number."""
-    if key < 0:
-        return None
-    start = key + len(COUNT_KEY)
-    try:
-        return int(payload[start : payload.find(b",", start)])
-    except ValueError:  # the last member of its object, or null
-        number = _NUMBER.match(payload, start)
-        return int(number.group(1)) if number is not None else None
 
 
 def error_text(error: object) -> str:

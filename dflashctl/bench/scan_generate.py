@@ -4,25 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dflashctl.bench.scan import COUNT_KEY, DONE, count_at, error_text
+from dflashctl.bench.chunk_parts import COUNT_KEY, count_at
+from dflashctl.bench.scan import DONE, error_text
 from dflashctl.bench.seen import as_object
 
 if TYPE_CHECKING:
+    from dflashctl.bench.kept_text import KeptText
     from dflashctl.bench.tally import Tally
 
 
 class GenerateReader:
     """Events of SGLang's /generate; each tells the tokens so far, its text is all so far or only the new."""
 
-    __slots__ = ("_last", "_new_parts", "_tally", "done")
+    __slots__ = ("_last", "_tally", "done")
 
     def __init__(self, tally: Tally) -> None:
         self._tally = tally
         self._last = b""
-        self._new_parts: list[bytes] = []
         self.done = False
 
-    def many(self, at_s: float, body: bytes) -> bool:  # noqa: ARG002 - events repeat the text: seldom many in a read
+    def many(self, at_s: float, events: list[bytes]) -> bool:  # noqa: ARG002 - events repeat the text: seldom many in a read
         return False
 
     def event(self, at_s: float, payload: bytes) -> None:
@@ -34,8 +35,8 @@ class GenerateReader:
         if count > tally.seen_tokens:
             tally.chunk(at_s)
             tally.tokens_so_far(count)
-        if tally.text_parts is not None:
-            self._keep_text(payload)
+        if tally.text is not None:
+            self._keep_text(payload, tally.text)
         self._last = payload
 
     def end(self) -> None:
@@ -45,14 +46,16 @@ class GenerateReader:
         if isinstance(meta, dict):
             self._tally.meta_info(meta)
 
-    def _keep_text(self, payload: bytes) -> None:
+    def _keep_text(self, payload: bytes, kept: KeptText) -> None:
         """Keep the text so far: replaced by a cumulative event, extended by an incremental one."""
         found = as_object(payload) or {}
-        text, ids, parts = found.get("text"), found.get("output_ids"), self._tally.text_parts
-        if not isinstance(text, str) or parts is None:
+        text, ids = found.get("text"), found.get("output_ids")
+        if not isinstance(text, str):
             return
-        whole = not isinstance(ids, list) or len(ids) >= self._tally.seen_tokens
-        parts[:] = [text] if whole else [*parts, text]
+        if not isinstance(ids, list) or len(ids) >= self._tally.seen_tokens:
+            kept.replace(text)
+        else:
+            kept.add(text)
 
     def _without_count(self, payload: bytes) -> None:
         if payload == DONE:

@@ -42,7 +42,8 @@ class LoadSpec:
     latencies count from the planned time, so that waiting in the client is not hidden.
     counts: where exact accept counts come from (probe_counts finds out); None asks for none.
     chunk_usage: ask the server for its running token count in every chat chunk, so that the tokens of the first
-    chunk and ITL are exact. timeout_s ends a request that is not done. stall_s ends one that has begun
+    chunk and ITL are exact. keep_text: keep what was answered, of each text only the last text_end characters
+    unless that is None. timeout_s ends a request that is not done. stall_s ends one that has begun
     to answer and then sends no byte for so long; None leaves it to timeout_s, as a server may well be silent in
     mid-stream (a long prefill of others, a preemption).
     max_duration_s: send nothing after that; what is in flight may finish within timeout_s.
@@ -56,6 +57,7 @@ class LoadSpec:
     counts: CountSource | None = CountSource.STREAM
     chunk_usage: bool = True
     keep_text: bool = False
+    text_end: int | None = None
     max_duration_s: float | None = None
     timeout_s: float = 600.0
     stall_s: float | None = None

@@ -3,6 +3,14 @@
 from __future__ import annotations
 
 from array import array
+from itertools import chain
+from operator import sub
+from typing import TYPE_CHECKING
+
+from dflashctl.bench.kept_text import KeptText
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class Tally:
@@ -11,11 +19,11 @@ class Tally:
     __slots__ = (
         "accepted_drafts", "cached_tokens", "chunk_tokens", "chunks", "coalesced_chunks", "completion_tokens",
         "error", "finish_reason", "first_s", "gaps_s", "histogram", "last_s", "mismatches", "prompt_tokens",
-        "proposed_drafts", "reasoning_chunks", "reasoning_parts", "reasoning_tokens", "seen_tokens",
-        "text_parts", "verify_steps",
+        "proposed_drafts", "reasoning", "reasoning_chunks", "reasoning_tokens", "seen_tokens", "text",
+        "verify_steps",
     )  # fmt: skip
 
-    def __init__(self, *, keep_text: bool = False) -> None:
+    def __init__(self, *, keep_text: bool = False, text_end: int | None = None) -> None:
         self.first_s: float | None = None
         self.last_s = 0.0
         self.chunks = 0
@@ -35,8 +43,8 @@ class Tally:
         self.finish_reason: str | None = None
         self.error: tuple[str, str] | None = None  # (RequestError value, detail)
         self.mismatches = 0
-        self.text_parts: list[str] | None = [] if keep_text else None
-        self.reasoning_parts: list[str] | None = [] if keep_text else None
+        self.text = KeptText(text_end) if keep_text else None
+        self.reasoning = KeptText(text_end) if keep_text else None
 
     def chunk(self, at_s: float) -> None:
         """A content chunk came at `at_s`."""
@@ -61,6 +69,15 @@ class Tally:
         """The server's running count with this content chunk."""
         self.chunk_tokens.append(max(0, count - self.seen_tokens))
         self.seen_tokens = count
+
+    def running_counts(self, counts: Sequence[int]) -> None:
+        """The same with each of some content chunks, one at least."""
+        added = list(map(sub, counts, chain((self.seen_tokens,), counts)))
+        try:
+            self.chunk_tokens.fromlist(added)  # all or none of them
+        except OverflowError:  # a count below the one before
+            self.chunk_tokens.fromlist([max(0, tokens) for tokens in added])
+        self.seen_tokens = counts[-1]
 
     def usage(self, usage: dict[str, object]) -> None:
         """An OpenAI usage object; the last one of a stream is the final one."""

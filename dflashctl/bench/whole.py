@@ -35,7 +35,7 @@ def _whole_text(tally: Tally, found: dict[str, object], choice: dict[str, object
     message = choice.get("message")
     message = message if isinstance(message, dict) else {}
     content = message.get("content") or choice.get("text") or found.get("text")
-    if tally.text_parts is not None and isinstance(content, str):
-        tally.text_parts.append(content)
-    if tally.reasoning_parts is not None and isinstance(message.get("reasoning_content"), str):
-        tally.reasoning_parts.append(message["reasoning_content"])
+    if tally.text is not None and isinstance(content, str):
+        tally.text.replace(content)
+    if tally.reasoning is not None and isinstance(message.get("reasoning_content"), str):
+        tally.reasoning.replace(message["reasoning_content"])

@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from dflashctl.bench.flight import Flight
+    from dflashctl.bench.kept_text import KeptText
+
+_BATCH = 256
+_BATCH_BYTES = 1 << 18  # of arrays and texts: neither side ever holds much of them as text
 
 FIELDS = (
     "index", "intended_s", "sent_s", "first_s", "last_s", "end_s", "status", "error", "prompt_tokens",
@@ -16,7 +22,7 @@ FIELDS = (
 
 
 def record_row(flight: Flight) -> list[object]:
-    """The values of FIELDS; arrays as hexadecimal text of this machine's layout."""
+    """The values of FIELDS; arrays as bytes of this machine's layout."""
     tally = flight.answer.tally
     head = flight.answer.head
     counts = tally.chunk_tokens if len(tally.chunk_tokens) == tally.chunks else None
@@ -27,11 +33,25 @@ def record_row(flight: Flight) -> list[object]:
         tokens if tokens is not None else (tally.seen_tokens or None), tally.reasoning_tokens, tally.cached_tokens,
         tally.verify_steps, tally.accepted_drafts, tally.proposed_drafts, tally.histogram,
         counts[0] if counts else None, tally.chunks, tally.reasoning_chunks, tally.coalesced_chunks,
-        tally.gaps_s.tobytes().hex(), counts.tobytes().hex() if counts else "", tally.finish_reason,
-        _text(tally.text_parts), _text(tally.reasoning_parts), flight.connect_s,
+        tally.gaps_s.tobytes(), counts.tobytes() if counts else b"", tally.finish_reason,
+        _text(tally.text), _text(tally.reasoning), flight.connect_s,
     ]  # fmt: skip
 
 
-def _text(parts: list[str] | None) -> str | None:
+def batches(rows: Iterable[list[object]]) -> Iterator[list[list[object]]]:
+    """Rows as JSON can hold them, their bytes as hexadecimal text, a bounded number in a batch."""
+    batch: list[list[object]] = []
+    size = 0
+    for row in rows:
+        batch.append([value.hex() if isinstance(value, bytes) else value for value in row])
+        size += sum(len(value) for value in row if isinstance(value, (bytes, str)))
+        if len(batch) >= _BATCH or size >= _BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _text(kept: KeptText | None) -> str | None:
     """The kept text, None when it was not kept."""
-    return None if parts is None else "".join(parts)
+    return None if kept is None else kept.whole()

@@ -15,12 +15,10 @@ from typing import TYPE_CHECKING
 
 from dflashctl.bench.driver import Driver
 from dflashctl.bench.plan import Plan, Target
-from dflashctl.bench.wire import record_row
+from dflashctl.bench.wire import batches, record_row
 
 if TYPE_CHECKING:
     from dflashctl.bench.flight import Flight
-
-_BATCH = 256
 
 
 class Worker:
@@ -108,8 +106,8 @@ class Worker:
         })  # fmt: skip
 
     def _report(self, health: dict[str, object]) -> None:
-        for start in range(0, len(self._rows), _BATCH):
-            say({"records": self._rows[start : start + _BATCH]})
+        for batch in batches(self._rows):
+            say({"records": batch})
         driver = self._driver
         say({
             "health": health,

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from dflashctl.bench import (
     CountSource,
     LoadProgress,
-    LoadSpec,
     RunLabels,
     Slo,
     judge_client,
@@ -18,10 +17,12 @@ from dflashctl.bench import (
     spoiled,
     summarise,
 )
+from dflashctl.commands.bench_load import measured_load
 from dflashctl.commands.bench_prompts import opening, probe_prompt, requests_of, warm_up_requests
 from dflashctl.commands.bench_turns import converse
 from dflashctl.commands.gpu_watch import GpuWatch
 from dflashctl.core.accept import cross_check
+from dflashctl.core.bench_result import gaps_of
 from dflashctl.core.bench_runs import BenchRun, Unfinished
 from dflashctl.core.bench_samples import (
     buckets_of,
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from dflashctl.bench import BenchRequest, LoadResult, RequestRecord
+    from dflashctl.bench import BenchRequest, LoadResult, LoadSpec, RequestRecord
     from dflashctl.commands.bench_prompts import Gathered
     from dflashctl.commands.bench_turns import Turns
     from dflashctl.core.bench_options import BenchOptions
@@ -49,8 +50,6 @@ if TYPE_CHECKING:
     from dflashctl.ports.chat_template import ChatTemplate
     from dflashctl.proofs.client import Client
 
-_LOOKED_AT = 2000  # characters at the end of a text in which a loop would show
-_DRIFT = 0.2
 _PROBE_TOKENS = 64
 _OK = 200
 
@@ -71,13 +70,16 @@ def load_spec(options: BenchOptions, target: Target, setting: Setting, cores: in
     """The load of one run; without --processes there are as many as its requests in flight and the `cores` ask for."""
     in_flight = None if setting.concurrency is None else min(setting.concurrency, setting.prompts)
     processes = options.processes or processes_for(in_flight, cores)
-    return LoadSpec(
-        url=target.client.facts.base_url,
+    load = measured_load(
+        target.client.facts.base_url,
+        None if setting.speculation is False else target.counts,
         concurrency=setting.concurrency,
         rate=setting.request_rate,
+    )
+    return replace(
+        load,
+        text_end=None if options.records else load.text_end,
         seed=setting.seed,
-        counts=None if setting.speculation is False else target.counts,
-        keep_text=True,
         max_duration_s=options.max_duration_s,
         timeout_s=options.timeout_s,
         processes=min(processes, setting.concurrency or processes),
@@ -269,7 +271,6 @@ def _slo(options: BenchOptions) -> Slo | None:
 
 def _client_findings(result: LoadResult, ttft: object) -> tuple[Finding, ...]:
     median = getattr(ttft, "p50", None)
-    gaps = sorted(gap for record in result.records for gap in record.gaps_s)
-    return judge_client(
-        result.client, ttft_ms_p50=median, icl_ms_p50=gaps[len(gaps) // 2] * 1e3 if gaps else None
-    )
+    gaps = gaps_of(result.records)
+    icl = gaps.ranked(len(gaps) // 2) * 1e3 if gaps else None
+    return judge_client(result.client, ttft_ms_p50=median, icl_ms_p50=icl)

@@ -65,7 +65,7 @@ def converse(
         ]
         requests = requests_of(asked, setting, client, template)
         try:
-            result = run_load(replace(spec, max_duration_s=left_s), requests, notify)
+            result = run_load(_for_turn(spec, talks, turn, left_s), requests, notify)
         except KeyboardInterrupt:  # before the first request of this turn was sent
             if not results:
                 raise
@@ -78,6 +78,12 @@ def converse(
         left_s = None if left_s is None else left_s - result.window.duration_s
         talks = _next_turn(talks, names, result.records, turn)
     return Turns(results=tuple(results))
+
+
+def _for_turn(spec: LoadSpec, talks: Sequence[_Talk], turn: int, left_s: float | None) -> LoadSpec:
+    """Whole answers are kept where a follow-up repeats them."""
+    goes_on = any(turn < len(prompt.follow_ups) for prompt, _ in talks)
+    return replace(spec, max_duration_s=left_s, text_end=None if goes_on else spec.text_end)
 
 
 def _without_aborted(result: LoadResult) -> LoadResult:

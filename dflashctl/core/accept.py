@@ -79,6 +79,11 @@ def accept_length(records: Sequence[RequestRecord], *, seed: int = 0) -> AcceptL
     ratios = [turn_accept_length(c, s) for c, s in turns]
     ordered = sorted(ratios)
     p10, p50, p90 = (stats.percentile(ordered, share) for share in (0.1, 0.5, 0.9))
+
+    def pooled(picks: Sequence[int]) -> float:
+        return sum(map(tokens.__getitem__, picks)) / sum(map(steps.__getitem__, picks))
+
+    of_mean, of_pooled = stats.bootstraps(len(turns), [stats.mean_of(ratios), pooled], seed=seed)
     return AcceptLength(
         mean=stats.mean(ratios),
         pooled=sum(tokens) / sum(steps),
@@ -89,10 +94,8 @@ def accept_length(records: Sequence[RequestRecord], *, seed: int = 0) -> AcceptL
         p90=p90,
         histogram=_histogram([s for _, s in turns]),
         turns=len(turns),
-        mean_interval=stats.mean_interval(ratios, seed=seed),
-        pooled_interval=stats.bootstrap(
-            len(turns), lambda picks: sum(tokens[i] for i in picks) / sum(steps[i] for i in picks), seed=seed
-        ),
+        mean_interval=of_mean,
+        pooled_interval=of_pooled,
     )
 
 

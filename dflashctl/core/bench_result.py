@@ -11,6 +11,7 @@ from dflashctl.core.accept import AcceptLength, accept_length
 from dflashctl.core.bench_record import RequestRecord, doubts, error_name
 from dflashctl.core.bench_window import steady_window, tokens_within, whole_window
 from dflashctl.core.goodput import Goodput, Slo, goodput
+from dflashctl.core.weighted_samples import WeightedSamples
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -219,10 +220,22 @@ def _rate(samples: Sequence[float]) -> Rate | None:
 
 def _gap_distributions(done: Sequence[RequestRecord]) -> tuple[Distribution | None, Distribution | None]:
     """ITL and inter-chunk latency; the same samples where every chunk is one token."""
-    icl = stats.distribution([gap for r in done for gap in r.gaps_s], scale=1e3)
+    icl = gaps_of(done).distribution(scale=1e3)
     if all(r.completion_tokens == r.chunks for r in done):
         return icl, icl
-    return stats.distribution([s for r in done for s in latency.itl_samples_s(r)], scale=1e3), icl
+    itl = WeightedSamples()
+    for record in done:
+        for seconds, tokens in latency.itl_samples(record):
+            itl.add(seconds, tokens)
+    return itl.distribution(scale=1e3), icl
+
+
+def gaps_of(records: Sequence[RequestRecord]) -> WeightedSamples:
+    """The time between any two neighbouring chunks of an answer, in seconds."""
+    gaps = WeightedSamples()
+    for record in records:
+        gaps.add_all(record.gaps_s)
+    return gaps
 
 
 def _intervals(samples: _Samples, accept: AcceptLength | None) -> dict[str, Interval]:

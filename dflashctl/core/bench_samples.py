@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dflashctl.core.bench_setting import GpuReading
     from dflashctl.core.workload import BenchPrompt
 
-_LOOKED_AT = 2000  # characters at the end of a text in which a loop would show
+LOOKED_AT = 2000  # characters at the end of a text in which a loop would show
 _DRIFT = 0.2
 _TIMED = frozenset({"ttft_ms", "tpot_ms", "e2e_ms", "per_request_tokens_per_s"})
 
@@ -80,7 +80,7 @@ def buckets_of(
 def looping_answers(records: Sequence[RequestRecord]) -> tuple[str, ...]:
     """Answers that fell into a loop: they make accept length and rate look good."""
     return tuple(
-        r.id for r in records if r.ok and find_loop(f"{r.reasoning_text or ''}{r.text or ''}"[-_LOOKED_AT:])
+        r.id for r in records if r.ok and find_loop(f"{r.reasoning_text or ''}{r.text or ''}"[-LOOKED_AT:])
     )
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from math import fsum, sqrt
 from statistics import fmean, median, pstdev
 from typing import TYPE_CHECKING
 
 from dflashctl.core.bench_peaks import most_at_once, most_tokens_in_a_second
 from dflashctl.core.bench_record import error_name
-from dflashctl.core.latency import itl_samples_s
+from dflashctl.core.latency import itl_samples
 from dflashctl.core.stats import percentile
 
 if TYPE_CHECKING:
@@ -106,8 +107,13 @@ def _error(record: RequestRecord) -> str:
 
 
 def _deviation(records: Records) -> float | None:
-    samples = [s for r in records or () if r.ok for s in itl_samples_s(r)]
-    return pstdev(samples) * 1e3 if samples else None
+    """Of the samples of all requests, in ms, each counted as often as it stands for a token."""
+    samples = [pair for r in records or () if r.ok for pair in itl_samples(r)]
+    count = sum(times for _, times in samples)
+    if not count:
+        return None
+    mean = fsum(value * times for value, times in samples) / count
+    return sqrt(fsum((value - mean) ** 2 * times for value, times in samples) / count) * 1e3
 
 
 def _figures(name: str, samples: Sequence[float | None]) -> dict[str, float | None]:

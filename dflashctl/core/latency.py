@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import islice, repeat
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from dflashctl.core.bench_record import RequestRecord
 
 DEFINITIONS = {
@@ -57,25 +60,26 @@ def decode_tokens_per_s(record: RequestRecord) -> float | None:
 
 def _later_tokens(record: RequestRecord) -> int:
     if record.chunk_tokens and len(record.chunk_tokens) == record.chunks:
-        return sum(record.chunk_tokens[1:])
+        return sum(islice(record.chunk_tokens, 1, None))
     return (record.completion_tokens or 0) - (record.tokens_first_chunk or 1)
 
 
-def itl_samples_s(record: RequestRecord) -> list[float]:
-    """One sample for each token after the first chunk: the chunk's gap divided by its tokens.
+def itl_samples(record: RequestRecord) -> Iterator[tuple[float, int]]:
+    """(seconds, how many tokens they stand for) of each chunk after the first: its gap divided by its tokens.
 
-    Where the server does not count tokens by chunk, each gap is spread over the request's mean.
+    Where the server does not count tokens by chunk, each gap is spread over the request's mean and stands for one.
     """
-    if not record.gaps_s:
-        return []
+    gaps = record.gaps_s
     if record.completion_tokens == record.chunks:
-        return list(record.gaps_s)
-    if len(record.chunk_tokens) == len(record.gaps_s) + 1:
-        later = zip(record.gaps_s, record.chunk_tokens[1:], strict=True)
-        return [gap / tokens for gap, tokens in later if tokens > 0 for _ in range(tokens)]
-    tokens = (record.completion_tokens or record.chunks) - (record.tokens_first_chunk or 1)
-    share = tokens / len(record.gaps_s)
-    return [gap / share for gap in record.gaps_s] if share > 0 else []
+        yield from zip(gaps, repeat(1))
+    elif len(record.chunk_tokens) == len(gaps) + 1:
+        later = zip(gaps, islice(record.chunk_tokens, 1, None), strict=True)
+        yield from ((gap / tokens, tokens) for gap, tokens in later if tokens > 0)
+    elif gaps:
+        tokens = (record.completion_tokens or record.chunks) - (record.tokens_first_chunk or 1)
+        share = tokens / len(gaps)
+        if share > 0:
+            yield from ((gap / share, 1) for gap in gaps)
 
 
 def itl_is_exact(record: RequestRecord) -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+SHARES = (0.50, 0.90, 0.95, 0.99)  # what a Distribution has, in its order
 _Z95 = 1.959964
 _PICKS = 500_000  # what one bootstrap may cost; big samples get by with fewer rounds
 
@@ -39,12 +40,17 @@ def percentile(ordered: Sequence[float], share: float) -> float:
 
     The same rule as numpy's default ("linear"): rank = share * (n - 1). ValueError for no samples.
     """
-    if not ordered:
+    return percentile_of(ordered.__getitem__, len(ordered), share)
+
+
+def percentile_of(ranked: Callable[[int], float], count: int, share: float) -> float:
+    """As `percentile` of `count` samples, of which `ranked` gives the one at a rank (from 0)."""
+    if not count:
         raise ValueError("no samples")
-    rank = share * (len(ordered) - 1)
+    rank = share * (count - 1)
     below = math.floor(rank)
-    above = min(below + 1, len(ordered) - 1)
-    return ordered[below] + (ordered[above] - ordered[below]) * (rank - below)
+    low, high = ranked(below), ranked(min(below + 1, count - 1))
+    return low + (high - low) * (rank - below)
 
 
 def mean(samples: Sequence[float]) -> float:
@@ -59,37 +65,47 @@ def distribution(samples: Sequence[float], *, scale: float = 1.0) -> Distributio
     if not samples:
         return None
     ordered = sorted(samples)
-    p50, p90, p95, p99 = (percentile(ordered, share) * scale for share in (0.50, 0.90, 0.95, 0.99))
+    p50, p90, p95, p99 = (percentile(ordered, share) * scale for share in SHARES)
     return Distribution(mean=mean(ordered) * scale, p50=p50, p90=p90, p95=p95, p99=p99)
 
 
-def bootstrap(
+def bootstraps(
     count: int,
-    statistic: Callable[[Sequence[int]], float],
+    statistics: Sequence[Callable[[Sequence[int]], float]],
     *,
     rounds: int = 2000,
     level: float = 0.95,
     seed: int = 0,
-) -> Interval | None:
-    """The percentile bootstrap interval of `statistic`, which gets `count` drawn indices (with repeats).
+) -> tuple[Interval | None, ...]:
+    """The percentile bootstrap intervals of `statistics`, each of which gets `count` drawn indices (with repeats).
 
     Requests are the unit drawn, so ratios of sums keep their pairs together. None below two samples.
     """
     if count < 2:  # noqa: PLR2004
-        return None
+        return (None,) * len(statistics)
     random = Random(seed)  # noqa: S311 - a repeatable draw is the point
     population = range(count)
     rounds = max(200, min(rounds, _PICKS // count))
-    values = sorted(statistic(random.choices(population, k=count)) for _ in range(rounds))
+    values: list[list[float]] = [[] for _ in statistics]
+    for _ in range(rounds):
+        picks = random.choices(population, k=count)  # most of the time goes into these
+        for found, statistic in zip(values, statistics, strict=True):
+            found.append(statistic(picks))
     tail = (1 - level) / 2
-    return Interval(low=percentile(values, tail), high=percentile(values, 1 - tail), level=level)
+    return tuple(
+        Interval(low=percentile(ordered, tail), high=percentile(ordered, 1 - tail), level=level)
+        for ordered in map(sorted, values)
+    )
 
 
 def mean_interval(samples: Sequence[float], *, level: float = 0.95, seed: int = 0) -> Interval | None:
     """The bootstrap interval of the mean."""
-    return bootstrap(
-        len(samples), lambda picks: sum(samples[i] for i in picks) / len(picks), level=level, seed=seed
-    )
+    return bootstraps(len(samples), [mean_of(samples)], level=level, seed=seed)[0]
+
+
+def mean_of(samples: Sequence[float]) -> Callable[[Sequence[int]], float]:
+    """The mean of those samples that are drawn."""
+    return lambda picks: sum(map(samples.__getitem__, picks)) / len(picks)
 
 
 def normal_interval(samples: Sequence[float]) -> Interval | None:

@@ -4,6 +4,10 @@
         [--rust-extension _bench...so] [--tokenizer DIR]
         [--sglang-python PYTHON (--sglang-path DIR | --sglang-script FILE)]
 
+dflashctl takes part twice: `dflashctl-as-bench` as `dflashctl bench` runs it, which asks for a running token count in
+each chunk and keeps the texts' ends, and `dflashctl`, which takes of a chunk no more than the peers do. The server
+gives the running count, as SGLang does, to whoever asks for it.
+
 The server gets one core and the client another, so that all figures are per core. Peers are taken only when
 given: the extension out of an SGLang wheel (0.5.22 or later) for its Rust client, an interpreter that can run
 `sglang.bench_serving` for the Python one. A client in that one's style (aiohttp, a session a request, readline,
@@ -67,6 +71,10 @@ def own_command(step: Step, url: str, out: Path, options: argparse.Namespace) ->
     return [options.python, "tests/benchmarks/own_client.py", url, str(out), json.dumps(step.__dict__)]
 
 
+def as_bench_command(step: Step, url: str, out: Path, options: argparse.Namespace) -> list[str]:
+    return [*own_command(step, url, out, options), "--as-bench"]
+
+
 def aiohttp_command(step: Step, url: str, out: Path, options: argparse.Namespace) -> list[str]:
     return [options.python, "tests/benchmarks/aiohttp_client.py", url, str(out), json.dumps(step.__dict__)]
 
@@ -117,6 +125,7 @@ def read_bench_serving(out: Path) -> dict[str, object]:
 
 
 CLIENTS = {
+    "dflashctl-as-bench": (as_bench_command, read_own),
     "dflashctl": (own_command, read_own),
     "aiohttp": (aiohttp_command, read_own),
     "sglang-rust": (rust_command, read_bench_serving),
@@ -176,7 +185,7 @@ def run_client(
 ) -> dict[str, object]:
     """What the client reports, with its CPU time and memory as the kernel counts them, children included."""
     command, read = CLIENTS[name]
-    ours = name in ("dflashctl", "aiohttp")
+    ours = not name.startswith("sglang")
     environment = {
         **os.environ,
         "PYTHONPATH": str(ROOT) if ours else options.sglang_path,
@@ -251,11 +260,12 @@ def compare(names: list[str], step: Step, options: argparse.Namespace) -> None:
     for _ in range(options.rounds):
         for name in names:
             results[name].append(row(name, step, *measure(name, step, options)))
-    for name in names[1:]:
-        for key in results[name][0]:
-            ratios = [a[key] / b[key] for a, b in zip(results[names[0]], results[name], strict=True)]
+    own = [name for name in names if name.startswith("dflashctl")] or names[:1]
+    for first, second in ((a, b) for a in own for b in names if b not in own):
+        for key in results[first][0]:
+            ratios = [a[key] / b[key] for a, b in zip(results[first], results[second], strict=True)]
             low, middle, high = min(ratios), statistics.median(ratios), max(ratios)
-            print(f"  {names[0]} / {name}, {key}: {middle:.2f} (rounds {low:.2f} to {high:.2f})", flush=True)
+            print(f"  {first} / {second}, {key}: {middle:.2f} (rounds {low:.2f} to {high:.2f})", flush=True)
 
 
 def main() -> None:
@@ -278,12 +288,18 @@ def main() -> None:
         "--realtime", action="store_true", help="SCHED_FIFO for both: for a machine with other work"
     )
     options = parser.parse_args()
+    if options.tokenizer:
+        options.tokenizer = str(Path(options.tokenizer).resolve())
     peers = [
         n
         for n, given in (("sglang-rust", options.rust_extension), ("sglang-py", options.sglang_python))
         if given
     ]
-    names = options.clients.split(",") if options.clients else ["dflashctl", *peers, "aiohttp"]
+    names = (
+        options.clients.split(",")
+        if options.clients
+        else ["dflashctl-as-bench", "dflashctl", *peers, "aiohttp"]
+    )
     print(
         "| client | load | CPU us a chunk | TTFT p50/p99 off % | chunk gap p50/p99 off % | TPOT p50/p99 off % | MB | chunks/s "
         "| requests/s | done | client |\n" + "| --- " * 11 + "|"

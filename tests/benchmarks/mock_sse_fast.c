@@ -3,7 +3,8 @@
  *   cc -O2 -o mock_sse_fast mock_sse_fast.c && ./mock_sse_fast TTFT_MS GAP_MS CHUNKS GROUP
  *
  * Prints its port. Every POST is answered by a chat stream of CHUNKS content chunks, GROUP of them in a write, on
- * kept-alive connections. GET /truth: {"ttft": [p50, p99], "itl": ..., "tpot": ...} in ms; other GETs: {}. */
+ * kept-alive connections. A request with continuous_usage_stats gets a running usage in each chunk and one with
+ * return_spec_tokens_details the engine's counts at the end, as SGLang does it; others get neither. GET /truth: {"ttft": [p50, p99], "itl": ..., "tpot": ...} in ms; other GETs: {}. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +24,7 @@
 
 typedef struct {
     char in[IN_BYTES];
-    int in_len, active, part, write_count;
+    int in_len, active, part, counted, exact;
     size_t written; /* bytes of the current write that are out */
     double received;
     double *sent; /* when each content write went out */
@@ -35,8 +36,10 @@ static conn *conns[MAX_FD];
 static due_t heap[MAX_FD * 2];
 static int heap_len, chunks, group, writes, epoll_fd;
 static double ttft, gap;
-static char *first_write, *full_write, *last_write, *tail;
-static size_t first_len, full_len, last_len, tail_len;
+static char *first_write, *full_write, *last_write, *tails[2];
+static size_t first_len, full_len, last_len, tail_lens[2];
+static char *counted_writes; /* all content with the running usage, one write after the other */
+static size_t *counted_at;   /* where each begins, and where the last one ends */
 static double *truth_ttft, *truth_itl, *truth_tpot;
 static size_t ttft_n, itl_n, tpot_n, ttft_cap, itl_cap, tpot_cap;
 
@@ -70,17 +73,66 @@ static void note(double **list, size_t *n, size_t *cap, double value) {
     (*list)[(*n)++] = value;
 }
 
-static char *event(const char *delta, const char *finish, int times, size_t *len) {
-    char one[1024], framed[1200];
+/* A framed event; `usage` is JSON. */
+static size_t frame(char *out, const char *delta, const char *finish, const char *usage) {
+    char one[1400];
     int n = snprintf(one, sizeof one,
         "data: {\"id\":\"84ec04f79122433093cf65521686d5c3\",\"object\":\"chat.completion.chunk\","
         "\"created\":1796002660,\"model\":\"default\",\"choices\":[{\"index\":0,\"delta\":%s,\"logprobs\":null,"
-        "\"finish_reason\":%s,\"matched_stop\":null}],\"usage\":null}\n\n", delta, finish);
-    int m = snprintf(framed, sizeof framed, "%x\r\n%s\r\n", n, one);
-    char *out = malloc((size_t)m * (times ? times : 1) + 1);
-    for (int i = 0; i < times; i++) memcpy(out + (size_t)i * m, framed, m);
-    *len = (size_t)m * times;
+        "\"finish_reason\":%s,\"matched_stop\":null}],\"usage\":%s}\n\n", delta, finish, usage);
+    return sprintf(out, "%x\r\n%s\r\n", n, one);
+}
+
+static char *event(const char *delta, const char *finish, int times, size_t *len) {
+    char framed[1500];
+    size_t m = frame(framed, delta, finish, "null");
+    char *out = malloc(m * (times ? times : 1) + 1);
+    for (int i = 0; i < times; i++) memcpy(out + i * m, framed, m);
+    *len = m * times;
     return out;
+}
+
+static void build_counted(const char *content) {
+    char usage[300];
+    size_t at = 0;
+    counted_writes = malloc((size_t)chunks * 700);
+    counted_at = malloc(sizeof(size_t) * (writes + 1));
+    for (int i = 0; i < chunks; i++) {
+        if (i % group == 0) counted_at[i / group] = at;
+        snprintf(usage, sizeof usage,
+            "{\"prompt_tokens\":16,\"total_tokens\":%d,\"completion_tokens\":%d,\"prompt_tokens_details\":null,"
+            "\"reasoning_tokens\":0}", i + 17, i + 1);
+        at += frame(counted_writes + at, content, "null", usage);
+    }
+    counted_at[writes] = at;
+}
+
+static size_t last_event(char *out, const char *rest) {
+    char one[700];
+    int n = snprintf(one, sizeof one,
+        "data: {\"id\":\"8\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"default\",\"choices\":[],"
+        "%s}\n\n", rest);
+    return sprintf(out, "%x\r\n%s\r\n", n, one);
+}
+
+/* The end of an answer, with the engine's counts or without. */
+static void build_tail(const char *finish, size_t finish_len, int exact) {
+    char rest[500];
+    char *out = tails[exact] = malloc(finish_len + 2000);
+    memcpy(out, finish, finish_len);
+    size_t at = finish_len;
+    if (exact) {
+        snprintf(rest, sizeof rest,
+            "\"sglext\":{\"spec_tokens_details\":{\"spec_accept_length\":1.0,\"spec_verify_ct\":%d,"
+            "\"spec_num_correct_drafts\":0,\"spec_num_proposed_drafts\":%d,\"spec_correct_drafts_histogram\":[%d]}}",
+            chunks, chunks * 7, chunks);
+        at += last_event(out + at, rest);
+    }
+    snprintf(rest, sizeof rest, "\"usage\":{\"prompt_tokens\":16,\"total_tokens\":%d,\"completion_tokens\":%d}",
+        chunks + 16, chunks);
+    at += last_event(out + at, rest);
+    at += sprintf(out + at, "e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n");
+    tail_lens[exact] = at;
 }
 
 static void build(void) {
@@ -90,7 +142,6 @@ static void build(void) {
                        "Transfer-Encoding: chunked\r\n\r\n";
     char *role = event("{\"role\":\"assistant\",\"content\":\"\"}", "null", 1, &role_len);
     char *finish = event("{\"content\":null}", "\"stop\"", 1, &finish_len);
-    char usage[400], done[32];
     head_len = strlen(head);
     first_write = malloc(first_len = head_len + role_len);
     memcpy(first_write, head, head_len);
@@ -98,13 +149,9 @@ static void build(void) {
     writes = (chunks + group - 1) / group;
     full_write = event(content, "null", group, &full_len);
     last_write = event(content, "null", chunks - (writes - 1) * group, &last_len);
-    int n = snprintf(usage, sizeof usage,
-        "data: {\"id\":\"8\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"default\",\"choices\":[],"
-        "\"usage\":{\"prompt_tokens\":16,\"total_tokens\":%d,\"completion_tokens\":%d}}\n\n", chunks + 16, chunks);
-    int d = snprintf(done, sizeof done, "data: [DONE]\n\n");
-    tail = malloc(finish_len + 600);
-    memcpy(tail, finish, finish_len);
-    tail_len = finish_len + sprintf(tail + finish_len, "%x\r\n%s\r\n%x\r\n%s\r\n0\r\n\r\n", n, usage, d, done);
+    build_counted(content);
+    build_tail(finish, finish_len, 0);
+    build_tail(finish, finish_len, 1);
 }
 
 static void drop(int fd) {
@@ -114,9 +161,11 @@ static void drop(int fd) {
 }
 
 /* Part 0: head and role chunk at once; 1..writes: content; writes + 1: the end. */
-static const char *part_of(int part, size_t *len) {
+static const char *part_of(const conn *c, size_t *len) {
+    int part = c->part;
     if (part == 0) return *len = first_len, first_write;
-    if (part > writes) return *len = tail_len, tail;
+    if (part > writes) return *len = tail_lens[c->exact], tails[c->exact];
+    if (c->counted) return *len = counted_at[part] - counted_at[part - 1], counted_writes + counted_at[part - 1];
     return part == writes ? (*len = last_len, last_write) : (*len = full_len, full_write);
 }
 
@@ -135,7 +184,7 @@ static void advance(int fd) {
     conn *c = conns[fd];
     while (c->active) {
         size_t len;
-        const char *data = part_of(c->part, &len);
+        const char *data = part_of(c, &len);
         double now = now_s();
         if (c->part >= 1 && c->part <= writes && !c->written) {
             double at = c->received + ttft + gap * (c->part - 1);
@@ -197,6 +246,8 @@ static void take(int fd) {
     c->in_len = 0;
     if (!strncmp(c->in, "GET", 3)) { answer_get(fd, !!strstr(c->in, "/truth")); return; }
     c->received = now_s();
+    c->counted = !!strstr(end, "\"continuous_usage_stats\":true");
+    c->exact = !!strstr(end, "\"return_spec_tokens_details\":true");
     c->part = 0;
     c->written = 0;
     c->active = 1;

@@ -62,6 +62,6 @@ def test_the_bootstrap_is_repeatable_and_keeps_pairs():
     def pooled(picks):
         return sum(tokens[i] for i in picks) / sum(steps[i] for i in picks)
 
-    first = stats.bootstrap(4, pooled, seed=3)
-    assert first == stats.bootstrap(4, pooled, seed=3)
+    (first,) = stats.bootstraps(4, [pooled], seed=3)
+    assert (first,) * 2 == stats.bootstraps(4, [pooled, pooled], seed=3)
     assert 4 <= first.low < sum(tokens) / sum(steps) < first.high <= 8
