@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from dflashctl.bench.tally import Tally
 
 _QUOTE = 34
+_NO_TEXT = (b'"', b"")  # after the opening quote: an empty text, or the end of an event that was cut off
+_ENDS = b'"\n'
 _CHECK_EVERY = 100
 _FIELD = b"data: "
 DONE = b"[DONE]"
@@ -72,6 +74,7 @@ class ChatReader:
         chunks = tally.chunks
         if (
             payload.startswith(self._prefix)
+            and len(payload) > self._at
             and payload[self._at] != _QUOTE
             and chunks % _CHECK_EVERY != self._check_at
         ):
@@ -115,7 +118,7 @@ class ChatReader:
         at, thinks = payload.find(b'"content":"', delta) + 11, False
         if at < delta:
             at, thinks = payload.find(b'"reasoning_content":"', delta) + 21, True
-        if at < delta or payload[at] == _QUOTE or payload.find(b"}", delta, at) >= 0:
+        if at < delta or payload[at : at + 1] in _NO_TEXT or payload.find(b"}", delta, at) >= 0:
             return False
         due = self._tally.chunks % _CHECK_EVERY == self._check_at
         if due and not self._agrees(payload, reasoning=thinks):
@@ -138,7 +141,7 @@ class ChatReader:
             if event.startswith(start)
             and event.find(b"\n", at) == len(event) - 2  # JSON holds no raw line end
             and event.endswith(b"\n\n")
-            and event[at] != _QUOTE
+            and event[at] not in _ENDS
         ]
         if not self._scan or len(alike) < count:
             return False  # the first and the last chunks of an answer, with which it cannot come out

@@ -8,6 +8,8 @@ import pytest
 
 from dflashctl.bench.answer import Answer, read_head
 from dflashctl.bench.kept_text import KeptText
+from dflashctl.bench.scan import ChatReader
+from dflashctl.bench.tally import Tally
 
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 END = b"e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n"
@@ -184,3 +186,23 @@ def test_a_long_answer_holds_no_more_than_the_end_of_its_text(together, thinks):
     kept = answer.tally.reasoning if thinks else answer.tally.text
     assert kept.whole() == "".join(f"{n} " for n in range(1, 6001))[-100:]
     assert largest < 2000
+
+
+@pytest.mark.parametrize("keep_text", [True, False])
+@pytest.mark.parametrize("chunk_usage", [True, False])
+@pytest.mark.parametrize("before", [0, 3])
+def test_an_event_that_was_cut_off_anywhere_ends_no_reading(keep_text, chunk_usage, before):
+    """What ends before its text begins is a fault of the stream, also as the first event and when many come together."""
+    whole = json.dumps(sglang(4, "tok ")).encode()
+    begins = whole.index(b"tok ")
+    for length in range(len(whole)):
+        for together in (False, True):
+            tally = Tally(keep_text=keep_text)
+            reader = ChatReader(tally, chunk_usage=chunk_usage)
+            for n in range(before):
+                reader.event(0.1 * n, json.dumps(sglang(n + 1, "tok ")).encode())
+            cut = whole[:length]
+            if not (together and reader.many(1.0, [b"data: " + cut + b"\n\n"])):
+                reader.event(1.0, cut)
+            reader.end()
+            assert length > begins or tally.error is not None, (cut, together)
