@@ -67,6 +67,11 @@ def ours(
         command.append("--no-speculation")
     run_quietly(command, ROOT)
     run = json.loads(out.read_text())["runs"][-1]
+    if run["ttft_ms"] is None:
+        raise SystemExit(
+            f"{url} gives exact counts only without streaming, so there is no TTFT to compare: SGLang before 0.5.19 with "
+            "speculation; take a newer one, or a server without speculation"
+        )
     return {
         "requests/s": run["requests_per_s"],
         "output tok/s": run["output_tokens_per_s"],

@@ -216,7 +216,8 @@ def test_processes_are_those_that_nvidia_smi_lists(machine):
 @pytest.mark.parametrize("profile", ["", "tiny-gpu", "qwen3-8b-h100"])
 def test_no_false_alarm_here(profile):
     """Idle or with a server of one's own running, this is a healthy machine."""
-    report = doctor(Env(), DoctorOptions(plan=PlanRequest(profile=profile, port=39517)))
+    port = 39517 if profile else None  # of a plan alone
+    report = doctor(Env(), DoctorOptions(plan=PlanRequest(profile=profile, port=port)))
     alarms = [
         finding
         for finding in report.findings
