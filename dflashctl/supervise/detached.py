@@ -13,6 +13,7 @@ from dflashctl.core.supervise_result import SuperviseResult
 from dflashctl.core.verdict import failure_finding
 from dflashctl.edges.log_tail import tail
 from dflashctl.supervise.detached_start import DetachedStart
+from dflashctl.supervise.signals import STOPS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,7 +63,8 @@ def _code(record: InstanceRecord, status: int) -> ExitCode:
     """How a start ended whose supervisor is gone; one that `down` has put in order since was stopped, not lost."""
     if record.phase in ENDED and record.exit_code is not None:
         return ExitCode(record.exit_code)
-    if status == 0 or record.phase is Phase.STOPPED:
+    asked_to = -status in STOPS  # before it could listen for signals
+    if status == 0 or asked_to or record.phase is Phase.STOPPED:
         return ExitCode.OK
     return ExitCode(status) if status in set(ExitCode) else ExitCode.GAVE_UP
 

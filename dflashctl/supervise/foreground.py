@@ -65,8 +65,9 @@ def run(
     start; whatever happens to the server is in the result.
     """
     with ExitStack() as stack:
-        held = owned if owned is not None else stack.enter_context(env.instances.own(plan.name))
+        # First: whoever sees that we own the instance may ask us to stop at once.
         signals = stack.enter_context(Signals(detached=detached))
+        held = owned if owned is not None else stack.enter_context(env.instances.own(plan.name))
         kept = (pace or Pace()).within(plan.timing.hang_after_s)
         tools = _tools(plan, env, held, signals, screen=screen, pace=kept)
         served = served_by(plan, env.environ, kill_after_s=tools.pace.kill_after_s)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     _Handler = Callable[[int, FrameType | None], object] | int | signal.Handlers | None
 
 _ENDS_US = (signal.SIG_DFL, signal.default_int_handler)
-_STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _ONE_STOP_S = 0.25  # `timeout` signals the process, then its group: one stop, two signals
 _SUSPENDS = (signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)
 
@@ -47,7 +47,7 @@ class Signals:
         self.descriptor, self._writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 
     def __enter__(self) -> Self:
-        for number in (*_STOPS, *_SUSPENDS, signal.SIGCHLD):
+        for number in (*STOPS, *_SUSPENDS, signal.SIGCHLD):
             nohup = self._detached or signal.getsignal(number) is signal.SIG_IGN
             ignored = nohup and number == signal.SIGHUP
             self._old[number] = signal.signal(number, signal.SIG_IGN if ignored else self._note)
@@ -88,7 +88,7 @@ class Signals:
 
 
 def is_stop(number: int) -> bool:
-    return number in _STOPS
+    return number in STOPS
 
 
 def is_suspend(number: int) -> bool:
@@ -161,7 +161,7 @@ def stops_interrupt() -> Iterator[None]:
         if _one_stop.is_another(time.monotonic()):
             raise Stopped(number)
 
-    meant = [n for n in _STOPS if signal.getsignal(n) is not signal.SIG_IGN]
+    meant = [n for n in STOPS if signal.getsignal(n) is not signal.SIG_IGN]
     with _one_stop.of_one_command(), _handled(meant, _raise):
         yield
 
@@ -169,7 +169,7 @@ def stops_interrupt() -> Iterator[None]:
 @contextmanager
 def undisturbed() -> Iterator[None]:
     """While something must be put in order, such as the stop of a server of our own, no signal cuts it short."""
-    with _handled(_STOPS, lambda _number, _frame: None):
+    with _handled(STOPS, lambda _number, _frame: None):
         yield
 
 
@@ -180,7 +180,7 @@ def stops_wait() -> Iterator[None]:
         yield  # only the main thread is ever interrupted
         return
     came: list[int] = []
-    meant = [n for n in _STOPS if signal.getsignal(n) is not signal.SIG_IGN]
+    meant = [n for n in STOPS if signal.getsignal(n) is not signal.SIG_IGN]
     with _handled(meant, lambda number, _frame: came.append(number)):
         yield
     for number in came[:1]:
@@ -202,7 +202,7 @@ def _put_back(old: dict[int, _Handler]) -> None:
     """The handlers from before; but right after a stop its other signal must not end us while we still say how it went."""
     just_stopped = _one_stop.is_recent(time.monotonic())
     for number, before in old.items():
-        ends_us = before in _ENDS_US and number in _STOPS
+        ends_us = before in _ENDS_US and number in STOPS
         signal.signal(number, _unless_of_the_last_stop(before) if just_stopped and ends_us else before)
     if just_stopped:
         atexit.register(_deaf)
@@ -219,5 +219,5 @@ def _unless_of_the_last_stop(before: _Handler) -> _Handler:
 
 def _deaf() -> None:
     """The report is out and the exit code stands; the interpreter's end would bring the default handlers back."""
-    for number in _STOPS:
+    for number in STOPS:
         signal.signal(number, signal.SIG_IGN)

@@ -9,7 +9,9 @@ from dataclasses import replace
 
 import pytest
 
+from dflashctl.core.errors import ExitCode
 from dflashctl.core.instance import Phase
+from dflashctl.supervise import result_of
 from dflashctl.supervise.detached_start import DetachedStart
 from tests.supervise.harness import wait_for
 
@@ -27,8 +29,8 @@ with Env().instances.own("tiny") as owned:
     if how == "failed":
         reason = Reason(code="out_of_memory", text="no memory")
         owned.record(replace(owned.current, phase=Phase.FAILED, reason=reason, exit_code=78))
-    if how == "killed":
-        os.kill(os.getpid(), signal.SIGKILL)
+    if how in ("killed", "asked"):
+        os.kill(os.getpid(), signal.SIGKILL if how == "killed" else signal.SIGTERM)
 sys.exit(78 if how == "failed" else 0)
 """
 
@@ -40,6 +42,7 @@ def started(harness, how):
     )
     start = DetachedStart(harness.env, harness.plan())
     start._process = process
+    start.log = harness.folder / "server.log"
     watch = threading.Thread(target=start.wait)
     seen = []
     harness.env.notify = seen.append
@@ -87,6 +90,24 @@ def test_a_start_that_is_over_is_never_told_as_going_on(harness, taken, how, sta
     assert not snapshot.record.ready
     if how == "stopped":
         assert snapshot.record.phase is Phase.STOPPED
+
+
+@pytest.mark.parametrize(
+    ("how", "code"),
+    [
+        ("stopped", ExitCode.OK),
+        ("asked", ExitCode.OK),  # a TERM that came before it could listen for signals
+        ("failed", ExitCode.PERMANENT),
+        ("killed", ExitCode.GAVE_UP),
+    ],
+)
+def test_how_a_start_ended_is_told_by_its_own_supervisor(harness, how, code):
+    start, watch, go = started(harness, how)
+    go()
+    watch.join()
+    result = result_of(start)
+    assert (result.exit_code, result.left_running) == (code, False)
+    assert bool(result.findings) is (code is not ExitCode.OK)
 
 
 def test_a_start_that_goes_on_has_no_exit_status(harness):
