@@ -29,8 +29,7 @@ def check(facts: Facts) -> Iterator[Finding]:
     host = facts.host
     if host is None or facts.ranks < 2 or (facts.plan and facts.plan.runtime == "docker"):  # noqa: PLR2004 - one rank has no siblings
         return
-    set_here = {**dict(host.engine_variables), **dict(facts.plan.env if facts.plan else ())}
-    names = [name for name in _VARIABLES if _expandable(set_here.get(name, ""))]
+    names = [name for name in _VARIABLES if _expandable(facts.variables.get(name, ""))]
     if names and host.container not in {None, "none"} and _refused(host):
         yield found(
             ID,

@@ -80,7 +80,7 @@ def gather(env: Env, request: PlanRequest, machine: Machine) -> Facts:
     judged = without_server(machine, server) if server else machine
     on_sglang = env.profiles.load(request.profile).profile.engine.name is EngineName.SGLANG
     asked = _to_plan(request, judged) if on_sglang else replace(request, dry_run=True)
-    made = planned(env, asked, machine=judged)
+    made = planned(env, asked, machine=judged, own=server)
     return replace(facts_of(env, made, request), running=server)
 
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from dflashctl.core.engine import Engine
     from dflashctl.core.options import PlanRequest
     from dflashctl.core.profile import ModelRef, Profile
+    from dflashctl.core.running import RunningServer
     from dflashctl.env import Env
     from dflashctl.ports.profiles import LoadedProfile
 
@@ -56,10 +57,12 @@ class Planned:
         return self.loaded.profile
 
 
-def planned(env: Env, request: PlanRequest, *, machine: Machine | None = None) -> Planned:
+def planned(
+    env: Env, request: PlanRequest, *, machine: Machine | None = None, own: RunningServer | None = None
+) -> Planned:
     """The plan for `request`; raises what cannot even be planned, refusals are in plan.findings.
 
-    `machine` is planned for as it is; None reads the one that the request means.
+    `machine` is planned for as it is, without `own`, the request's own server if it runs there; None reads both.
     """
     if request.name is not None:
         check_name(request.name)
@@ -70,9 +73,9 @@ def planned(env: Env, request: PlanRequest, *, machine: Machine | None = None) -
     python = _python(env, request, loaded.profile)
     build, build_findings = _build(env, request, loaded.profile, engine, python)
     need = gpus_needed(loaded.profile, engine.gpu_use(loaded.profile, request.raw_args, build))
-    own = own_server(env, request) if need else None
     machine_findings: tuple[Finding, ...] = ()
     if machine is None:
+        own = own_server(env, request) if need else None
         machine, machine_findings = _machine(env, request, loaded.profile, need)
         machine = without_server(machine, own) if own else machine
     facts = known_facts(env, loaded)

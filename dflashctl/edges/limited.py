@@ -10,6 +10,8 @@ import tempfile
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING
 
+from dflashctl.core.verdict import signal_name
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -69,16 +71,9 @@ def _trouble(code: int, complaints: str) -> str | None:
     if code == 0:
         return None
     if code < 0:
-        return f"killed by {_signal_name(-code)}"
+        return f"killed by {signal_name(-code)}"
     last = next((line.strip() for line in reversed(complaints.splitlines()) if line.strip()), "")
     return f"exit {code}: {last}" if last else f"exit {code}"
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 def _text(file: IO[bytes]) -> str:
