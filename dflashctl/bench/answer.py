@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 
 from dflashctl.bench.dechunk import SIZES, Chunked, FramingError, Sized, UntilClose, whole_chunks
-from dflashctl.bench.scan import ChatReader, Reader, error_text
+from dflashctl.bench.scan import ChatReader, Reader
 from dflashctl.bench.scan_generate import GenerateReader
 from dflashctl.bench.sse import Events
+from dflashctl.bench.stream_event import error_text
 from dflashctl.bench.tally import Tally
 from dflashctl.bench.whole import read_whole
 

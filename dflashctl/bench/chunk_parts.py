@@ -15,6 +15,7 @@ KEY_BYTES = len(COUNT_KEY)
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
 _NUMBER = re.compile(rb"\s*(\d+)")
 _REMEMBERED = 4096
+_BACKSLASH = 92
 NOWHERE = b"\n\n"  # no event holds a blank line
 
 
@@ -48,6 +49,9 @@ def after_text(payload: bytes, at: int) -> bytes:
     No such bytes can stand in a text: a quote, a comma and a quote, of which the second is not escaped, end it, and
     then comes no name at once.
     """
+    end = payload.find(b'"', at)
+    if payload[end - 1] != _BACKSLASH and payload.startswith(b'","', end):  # nearly always, and quicker
+        return payload[end : payload.find(b":", end) + 1]
     string = _STRING.match(payload, at - 1)
     end = string.end() - 1 if string is not None else -1
     return payload[end : payload.find(b":", end) + 1] if payload.startswith(b'","', end) else NOWHERE

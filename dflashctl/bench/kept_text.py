@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 
 _read = json.JSONDecoder(strict=False).decode
+_NEVER = float("inf")
 _ROOM = 8  # bytes a wanted character before the rest is dropped: seldom, since that means reading it
 
 
 class KeptText:
     """`end`: only so many characters of its end are wanted; None: all of it.
 
-    `escaped` is always the same object: who adds to it without `add_escaped` calls that at times, to have it shortened.
+    `escaped` is always the same object: who adds to it directly calls `shorten` at times.
     """
 
     __slots__ = ("_end", "_full", "escaped")
@@ -19,13 +20,12 @@ class KeptText:
     def __init__(self, end: int | None = None) -> None:
         self._end = end
         self.escaped = bytearray()
-        self._full = float("inf") if end is None else end * _ROOM
+        self._full = _NEVER if end is None else end * _ROOM
 
     def add_escaped(self, piece: bytes) -> None:
         """Whole characters as they stand between the quotes of a JSON string."""
         self.escaped += piece
-        if len(self.escaped) > self._full:
-            self._shorten()
+        self.shorten()
 
     def add(self, piece: str) -> None:
         self.add_escaped(_escaped(piece))
@@ -42,9 +42,11 @@ class KeptText:
             text = _unescaped(text)
         return text if self._end is None else text[-self._end :]
 
-    def _shorten(self) -> None:
-        self.escaped[:] = _escaped(self.whole())
-        self._full = max(self._full, 2 * len(self.escaped))
+    def shorten(self) -> None:
+        """Drop what is not wanted, once it is much."""
+        if len(self.escaped) > self._full:
+            self.escaped[:] = _escaped(self.whole())
+            self._full = max(self._full, 2 * len(self.escaped))
 
 
 def _escaped(text: str) -> bytes:

@@ -19,7 +19,8 @@ from dflashctl.bench.chunk_parts import (
     take_counts,
     texts,
 )
-from dflashctl.bench.seen import as_object, seen_object
+from dflashctl.bench.seen import SeenEvents, as_object, last_object, read_event, seen_before
+from dflashctl.bench.stream_event import StreamEvent, first_choice
 
 if TYPE_CHECKING:
     from dflashctl.bench.tally import Tally
@@ -28,7 +29,11 @@ _QUOTE = 34
 _NO_TEXT = (b'"', b"")  # after the opening quote: an empty text, or the end of an event that was cut off
 _ENDS = b'"\n'
 _CHECK_EVERY = 100
+_NO_PREFIX = b"\n"  # JSON holds no raw line end
 _FIELD = b"data: "
+_NO_CHOICE = b'"choices":[],'
+_USAGE = _NO_CHOICE + b'"usage":{'
+_COUNTS = _NO_CHOICE + b'"sglext":{"spec_tokens_details":{'
 DONE = b"[DONE]"
 _answers = count()
 
@@ -49,8 +54,8 @@ class ChatReader:
     """Chat-completion stream chunks."""
 
     __slots__ = (
-        "_after", "_at", "_check_at", "_kept", "_last", "_prefix", "_raw", "_scan", "_tally", "_thinks", "_tokens",
-        "done",
+        "_after", "_at", "_check_at", "_events", "_kept", "_last", "_prefix", "_raw", "_scan", "_tally", "_thinks",
+        "_tokens", "done",
     )  # fmt: skip
 
     def __init__(self, tally: Tally, *, chunk_usage: bool) -> None:
@@ -60,55 +65,85 @@ class ChatReader:
         self._check_at = next(_answers) % _CHECK_EVERY  # one in 100 over all answers, not the first of each
         self._last = b""  # the last scanned chunk: it may carry the finish reason
         self._prefix = (
-            b"\n"  # all before the text of the last scanned chunk: of most streams it stays the same
+            _NO_PREFIX  # all before the text of the last scanned chunk: of most streams it stays the same
         )
         self._at = 0  # its length, where the text begins
         self._kept = tally.text  # where the texts of these chunks go
         self._raw = tally.text.escaped if tally.text is not None else None  # the same, shortened now and then
         self._after = NOWHERE  # what follows a text in these chunks, from its closing quote on
         self._thinks = False
+        self._events = SeenEvents()
         self.done = False
 
     def event(self, at_s: float, payload: bytes) -> None:
         tally = self._tally
         chunks = tally.chunks
-        if (
+        if not (
             payload.startswith(self._prefix)
             and len(payload) > self._at
             and payload[self._at] != _QUOTE
             and chunks % _CHECK_EVERY != self._check_at
-        ):
-            gap = at_s - tally.last_s  # Tally.chunk, written out
+        ) and not self._scanned_anew(at_s, payload):
+            return
+        if chunks:  # Tally.chunk, written out
+            gap = at_s - tally.last_s
             tally.gaps_s.append(gap)
             if gap == 0.0:
                 tally.coalesced_chunks += 1
-            tally.chunks = chunks + 1
-            tally.last_s = at_s
-            self._last = payload
-            if self._thinks:
-                tally.reasoning_chunks += 1
-            # The rest is _take, written out: at once, while the chunk is in the processor's cache.
-            if self._tokens:
-                try:
-                    start = payload.rindex(COUNT_KEY) + KEY_BYTES
-                    count = NUMBERS[payload[start : payload.find(b",", start)]]
-                    tally.chunk_tokens.append(count - tally.seen_tokens)
-                    tally.seen_tokens = count
-                except (ValueError, OverflowError):
-                    take_counts(tally, [payload])
-            raw = self._raw
-            if raw is not None:
-                end = payload.find(self._after, self._at)
-                text = payload[self._at : end]
-                raw += texts([payload], self._at, NOWHERE) if end < 0 or b'","' in text else text
-        elif not (self._scan and self._learn(payload)):
-            self._parsed(at_s, payload)
         else:
-            tally.chunk(at_s)
-            self._last = payload
-            if self._thinks:
-                tally.reasoning_chunks += 1
-            self._take([payload], self._at)
+            tally.first_s = at_s
+        tally.chunks = chunks + 1
+        tally.last_s = at_s
+        self._last = payload
+        if self._thinks:
+            tally.reasoning_chunks += 1
+        # The rest is _take, written out: at once, while the chunk is in the processor's cache.
+        if self._tokens:
+            try:
+                start = payload.rindex(COUNT_KEY) + KEY_BYTES
+                count = NUMBERS[payload[start : payload.find(b",", start)]]
+                tally.chunk_tokens.append(count - tally.seen_tokens)
+                tally.seen_tokens = count
+            except (ValueError, OverflowError):
+                take_counts(tally, [payload])
+        raw = self._raw
+        if raw is not None:
+            end = payload.find(self._after, self._at)
+            text = payload[self._at : end]
+            raw += texts([payload], self._at, NOWHERE) if end < 0 or b'","' in text else text
+
+    def _scanned_anew(self, at_s: float, payload: bytes) -> bool:
+        """Whether an event unlike the scanned chunks before it is one after all; if not, it has been read as JSON."""
+        if payload == DONE:
+            self.done = True
+            return False
+        rest = self._events.rest(payload)
+        event = seen_before(rest)
+        if event is None:
+            if rest is not None and rest.startswith(_NO_CHOICE) and self._last_counts(rest):
+                return False
+            if self._scan and self._learn(payload):
+                return True
+            event = read_event(payload, rest)
+        if event is None:
+            self._tally.fail("protocol", f"event is not a JSON object: {payload[:80]!r}")
+        else:
+            self._parsed(at_s, event)
+        return False
+
+    def _last_counts(self, rest: bytes) -> bool:
+        """Whether these were the usage or the engine's counts alone, which differ from answer to answer."""
+        if rest.startswith(_USAGE):
+            usage = last_object(rest, _USAGE, "}")
+            if usage is not None:
+                self._tally.usage(usage)
+                return True
+        elif rest.startswith(_COUNTS):
+            counts = last_object(rest, _COUNTS, "}}")
+            if counts is not None:
+                self._tally.spec(counts)
+                return True
+        return False
 
     def _learn(self, payload: bytes) -> bool:
         """Find the text of a content or reasoning delta, have JSON agree, and remember what stands around it."""
@@ -123,17 +158,22 @@ class ChatReader:
         due = self._tally.chunks % _CHECK_EVERY == self._check_at
         if due and not self._agrees(payload, reasoning=thinks):
             self._scan = False
-            self._prefix = b"\n"
+            self._prefix = _NO_PREFIX
             self._tally.mismatches += 1
             return False
         self._prefix, self._at, self._thinks = payload[:at], at, thinks
         self._after = after_text(payload, at)
-        self._kept = self._tally.reasoning if thinks else self._tally.text
-        self._raw = self._kept.escaped if self._kept is not None else None
+        kept = self._kept = self._tally.reasoning if thinks else self._tally.text
+        if kept is not None:
+            kept.shorten()
+            self._raw = kept.escaped
         return True
 
     def many(self, at_s: float, events: list[bytes]) -> bool:
-        tally, start = self._tally, _FIELD + self._prefix
+        prefix = self._prefix
+        if prefix is _NO_PREFIX:
+            return False  # the start of an answer, or one that is not scanned
+        tally, start = self._tally, _FIELD + prefix
         at, count = len(start), len(events)
         alike = [
             event
@@ -143,7 +183,7 @@ class ChatReader:
             and event.endswith(b"\n\n")
             and event[at] not in _ENDS
         ]
-        if not self._scan or len(alike) < count:
+        if len(alike) < count:
             return False  # the first and the last chunks of an answer, with which it cannot come out
         due = (self._check_at - tally.chunks) % _CHECK_EVERY
         if due < count and not self._agrees(events[due][len(_FIELD) : -2], reasoning=self._thinks):
@@ -175,69 +215,32 @@ class ChatReader:
 
     def _agrees(self, payload: bytes, *, reasoning: bool) -> bool:
         """Whether JSON sees the same kind of delta in the chunk."""
-        delta = _delta(as_object(payload) or {})
-        return bool(delta.get("reasoning_content" if reasoning else "content"))
+        event = StreamEvent(as_object(payload) or {})
+        return bool(event.reasoning if reasoning else event.content)
 
-    def _parsed(self, at_s: float, payload: bytes) -> None:
-        if payload == DONE:
-            self.done = True
-            return
-        found = seen_object(payload)
-        if found is None:
-            self._tally.fail("protocol", f"event is not a JSON object: {payload[:80]!r}")
-            return
-        if found.get("error"):
-            self._tally.fail("stream", error_text(found["error"]))
-            return
-        choice, usage, extension = first_choice(found), found.get("usage"), found.get("sglext")
-        delta, reason = choice.get("delta"), choice.get("finish_reason")
-        if isinstance(delta, dict):
-            self._delta_parsed(at_s, found, delta)
-        if isinstance(reason, str):
-            self._tally.finish_reason = reason
-        running = self._tokens and choice and not isinstance(reason, str)
-        if isinstance(usage, dict) and not running:
-            self._tally.usage(usage)
-        if isinstance(extension, dict):
-            self._extension(extension)
-
-    def _delta_parsed(self, at_s: float, found: dict[str, object], delta: dict[str, object]) -> None:
+    def _parsed(self, at_s: float, event: StreamEvent) -> None:
         tally = self._tally
-        content, reasoning = delta.get("content"), delta.get("reasoning_content") or delta.get("reasoning")
-        if not (content or reasoning or delta.get("tool_calls")):
+        if event.error is not None:
+            tally.fail("stream", event.error)
             return
+        usage, reason = event.usage, event.finish_reason
+        if event.is_chunk:
+            self._chunk_parsed(at_s, event)
+        if reason is not None:
+            tally.finish_reason = reason
+        if usage is not None and not (self._tokens and event.chosen and reason is None):  # else a running one
+            tally.usage(usage)
+        if event.counts is not None:
+            tally.spec(event.counts)
+
+    def _chunk_parsed(self, at_s: float, event: StreamEvent) -> None:
+        tally, usage = self._tally, event.usage
         tally.chunk(at_s)
-        usage = found.get("usage")
-        if self._tokens and isinstance(usage, dict) and isinstance(usage.get("completion_tokens"), int):
-            tally.tokens_so_far(usage["completion_tokens"])
-        if reasoning:
+        if self._tokens and usage is not None and isinstance(tokens := usage.get("completion_tokens"), int):
+            tally.tokens_so_far(tokens)
+        if event.reasoning is not None:
             tally.reasoning_chunks += 1
-        if tally.reasoning is not None and isinstance(reasoning, str):
-            tally.reasoning.add(reasoning)
-        if tally.text is not None and isinstance(content, str):
-            tally.text.add(content)
-
-    def _extension(self, extension: dict[str, object]) -> None:
-        """SGLang's additions: the engine's exact counts."""
-        counts = extension.get("spec_tokens_details")
-        if isinstance(counts, list):
-            counts = counts[0] if counts else None
-        if isinstance(counts, dict):
-            self._tally.spec(counts)
-
-
-def error_text(error: object) -> str:
-    """The message of an OpenAI error object, or whatever stands there, cut to 300 characters."""
-    message = error.get("message") if isinstance(error, dict) else None
-    return str(message or error)[:300]
-
-
-def first_choice(found: dict[str, object]) -> dict[str, object]:
-    choices = found.get("choices")
-    first = choices[0] if isinstance(choices, list) and choices else None
-    return first if isinstance(first, dict) else {}
-
-
-def _delta(found: dict[str, object]) -> dict[str, object]:
-    delta = first_choice(found).get("delta")
-    return delta if isinstance(delta, dict) else {}
+            if tally.reasoning is not None:
+                tally.reasoning.add(event.reasoning)
+        if event.content is not None and tally.text is not None:
+            tally.text.add(event.content)

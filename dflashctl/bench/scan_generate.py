@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dflashctl.bench.chunk_parts import COUNT_KEY, count_at
-from dflashctl.bench.scan import DONE, error_text
+from dflashctl.bench.scan import DONE
 from dflashctl.bench.seen import as_object
+from dflashctl.bench.stream_event import error_text
 
 if TYPE_CHECKING:
     from dflashctl.bench.kept_text import KeptText

@@ -120,4 +120,4 @@ class Tally:
 
 def whole_number(value: object, otherwise: int | None) -> int | None:
     """`value` if it is a count, else `otherwise`."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else otherwise
+    return value if type(value) is int and value >= 0 else otherwise  # no bool

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dflashctl.bench.scan import error_text, first_choice
 from dflashctl.bench.seen import as_object
+from dflashctl.bench.stream_event import error_text, first_choice
 
 if TYPE_CHECKING:
     from dflashctl.bench.tally import Tally

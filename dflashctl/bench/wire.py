@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -19,9 +19,11 @@ FIELDS = (
     "histogram", "tokens_first_chunk", "chunks", "reasoning_chunks", "coalesced_chunks", "gaps_s", "chunk_tokens",
     "finish_reason", "text", "reasoning_text", "connect_s",
 )  # fmt: skip
+_ARRAYS = tuple(FIELDS.index(name) for name in ("gaps_s", "chunk_tokens"))
+_LONG = (*_ARRAYS, FIELDS.index("text"), FIELDS.index("reasoning_text"))
 
 
-def record_row(flight: Flight) -> list[object]:
+def record_row(flight: Flight) -> list[Any]:
     """The values of FIELDS; arrays as bytes of this machine's layout."""
     tally = flight.answer.tally
     head = flight.answer.head
@@ -38,13 +40,15 @@ def record_row(flight: Flight) -> list[object]:
     ]  # fmt: skip
 
 
-def batches(rows: Iterable[list[object]]) -> Iterator[list[list[object]]]:
-    """Rows as JSON can hold them, their bytes as hexadecimal text, a bounded number in a batch."""
-    batch: list[list[object]] = []
+def batches(rows: Iterable[list[Any]]) -> Iterator[list[list[Any]]]:
+    """Rows as JSON can hold them, their bytes made hexadecimal text, a bounded number in a batch."""
+    batch: list[list[Any]] = []
     size = 0
     for row in rows:
-        batch.append([value.hex() if isinstance(value, bytes) else value for value in row])
-        size += sum(len(value) for value in row if isinstance(value, (bytes, str)))
+        size += sum([len(row[at] or "") for at in _LONG])
+        for at in _ARRAYS:
+            row[at] = row[at].hex()
+        batch.append(row)
         if len(batch) >= _BATCH or size >= _BATCH_BYTES:
             yield batch
             batch, size = [], 0

@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 from time import monotonic, sleep
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dflashctl.bench.driver import Driver
 from dflashctl.bench.plan import Plan, Target
@@ -27,7 +27,7 @@ class Worker:
     def __init__(self, config: dict[str, object], start_fd: int) -> None:
         self._config = config
         self._start_fd = start_fd
-        self._rows: list[list[object]] = []
+        self._rows: list[list[Any]] = []
         self._chunks = self._mismatches = 0
         self._warming = True
         self._errors = self._tokens = self._steps = 0

@@ -80,10 +80,7 @@ def accept_length(records: Sequence[RequestRecord], *, seed: int = 0) -> AcceptL
     ordered = sorted(ratios)
     p10, p50, p90 = (stats.percentile(ordered, share) for share in (0.1, 0.5, 0.9))
 
-    def pooled(picks: Sequence[int]) -> float:
-        return sum(map(tokens.__getitem__, picks)) / sum(map(steps.__getitem__, picks))
-
-    of_mean, of_pooled = stats.bootstraps(len(turns), [stats.mean_of(ratios), pooled], seed=seed)
+    of_mean, of_pooled = _intervals(tokens, steps, ratios, seed)
     return AcceptLength(
         mean=stats.mean(ratios),
         pooled=sum(tokens) / sum(steps),
@@ -97,6 +94,20 @@ def accept_length(records: Sequence[RequestRecord], *, seed: int = 0) -> AcceptL
         mean_interval=of_mean,
         pooled_interval=of_pooled,
     )
+
+
+def _intervals(
+    tokens: Sequence[int], steps: Sequence[int], ratios: Sequence[float], seed: int
+) -> tuple[stats.Interval | None, stats.Interval | None]:
+    """Those of the mean of C/V and of sum C / sum V, from the same draws."""
+    if len(ratios) > stats.BOOTSTRAPPED:
+        return stats.normal_interval(ratios), stats.ratio_interval(tokens, steps)
+
+    def pooled(picks: Sequence[int]) -> float:
+        return sum(map(tokens.__getitem__, picks)) / sum(map(steps.__getitem__, picks))
+
+    of_mean, of_pooled = stats.bootstraps(len(ratios), [stats.mean_of(ratios), pooled], seed=seed)
+    return of_mean, of_pooled
 
 
 def _one_plus_accepted(specs: Sequence[SpecCounts]) -> float | None:

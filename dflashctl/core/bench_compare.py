@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from dflashctl.core.bench_likeness import conduct, differences, unlike, unlike_models
 from dflashctl.core.bench_pairing import left_over, paired
 from dflashctl.core.failures import counted, too_many
-from dflashctl.core.stats import Interval, percentile
+from dflashctl.core.stats import Interval, bootstrap_rounds, percentile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -247,7 +247,7 @@ def _interval(
         return None
     random = Random(seed)  # noqa: S311 - a repeatable draw is the point
     ratios = []
-    for _ in range(_ROUNDS):
+    for _ in range(bootstrap_rounds(max(len(left), len(right)), _ROUNDS)):
         picks = random.choices(range(len(left)), k=len(left))
         others = picks if paired else random.choices(range(len(right)), k=len(right))
         base = summary([left[i] for i in picks])

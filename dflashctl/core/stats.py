@@ -13,6 +13,10 @@ if TYPE_CHECKING:
 SHARES = (0.50, 0.90, 0.95, 0.99)  # what a Distribution has, in its order
 _Z95 = 1.959964
 _PICKS = 500_000  # what one bootstrap may cost; big samples get by with fewer rounds
+_FEWEST_ROUNDS = 200
+BOOTSTRAPPED = (
+    _PICKS // _FEWEST_ROUNDS
+)  # samples; of more, so few rounds say less than the central limit theorem
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +89,7 @@ def bootstraps(
         return (None,) * len(statistics)
     random = Random(seed)  # noqa: S311 - a repeatable draw is the point
     population = range(count)
-    rounds = max(200, min(rounds, _PICKS // count))
+    rounds = bootstrap_rounds(count, rounds)
     values: list[list[float]] = [[] for _ in statistics]
     for _ in range(rounds):
         picks = random.choices(population, k=count)  # most of the time goes into these
@@ -98,8 +102,15 @@ def bootstraps(
     )
 
 
+def bootstrap_rounds(count: int, wanted: int) -> int:
+    """How many rounds a bootstrap of `count` samples gets: `wanted` of few, 200 of very many."""
+    return max(_FEWEST_ROUNDS, min(wanted, _PICKS // count))
+
+
 def mean_interval(samples: Sequence[float], *, level: float = 0.95, seed: int = 0) -> Interval | None:
-    """The bootstrap interval of the mean."""
+    """The bootstrap interval of the mean; of more than BOOTSTRAPPED samples the normal one."""
+    if len(samples) > BOOTSTRAPPED:
+        return normal_interval(samples)
     return bootstraps(len(samples), [mean_of(samples)], level=level, seed=seed)[0]
 
 
@@ -116,6 +127,21 @@ def normal_interval(samples: Sequence[float]) -> Interval | None:
     middle = mean(samples)
     half = _Z95 * math.sqrt(math.fsum((s - middle) ** 2 for s in samples) / (count - 1) / count)
     return Interval(low=middle - half, high=middle + half)
+
+
+def ratio_interval(above: Sequence[float], below: Sequence[float]) -> Interval | None:
+    """The 95 % interval of sum(above) / sum(below), drawn in pairs, by the central limit theorem.
+
+    Linearised: Cochran, Sampling Techniques, 6.4, for a large population. None below two pairs.
+    """
+    count = len(above)
+    if count < 2:  # noqa: PLR2004
+        return None
+    total = math.fsum(below)
+    ratio = math.fsum(above) / total
+    squares = math.fsum((a - ratio * b) ** 2 for a, b in zip(above, below, strict=True))
+    half = _Z95 * math.sqrt(squares * count / (count - 1)) / total
+    return Interval(low=ratio - half, high=ratio + half)
 
 
 def percentile_interval(samples: Sequence[float], share: float) -> Interval | None:

@@ -11,8 +11,11 @@ from hypothesis import strategies as st
 
 from dflashctl.bench.answer import Answer, read_head
 from dflashctl.bench.dechunk import Chunked, FramingError, Sized, whole_chunks
-from dflashctl.bench.seen import as_object, seen_object
+from dflashctl.bench.scan import ChatReader
+from dflashctl.bench.seen import SeenEvents, as_object, read_event, seen_before
 from dflashctl.bench.sse import Events
+from dflashctl.bench.stream_event import StreamEvent
+from dflashctl.bench.tally import Tally
 from tests.fakes.mock_sse import Frames, Wish
 
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
@@ -237,24 +240,66 @@ RESTS_OF_CHUNKS = [
 ]
 
 
+def said(event):
+    """All that an event says, to compare."""
+    return None if event is None else {name: getattr(event, name) for name in StreamEvent.__slots__}
+
+
 @pytest.mark.parametrize("rest", RESTS_OF_CHUNKS, ids=lambda rest: rest[:40].decode())
 def test_a_chunk_seen_before_reads_as_it_would_anew(rest):
     """All that follows the four fields before "choices" is the same whoever sent it; any other start is read whole."""
+    events = SeenEvents()
     for head in [*HEADS_OF_CHUNKS, *reversed(HEADS_OF_CHUNKS)]:
-        anew, found = as_object(head + rest), seen_object(head + rest)
-        own = (
-            {"id", "object", "created", "model"}
-            if b'"id":"late"' not in rest
-            else {"object", "created", "model"}
-        )
-        assert (found is None) is (anew is None)
-        if anew is not None:
-            assert {k: v for k, v in found.items() if k not in own} == {
-                k: v for k, v in anew.items() if k not in own
-            }
+        payload = head + rest
+        anew = as_object(payload)
+        after = events.rest(payload)
+        found = seen_before(after) or read_event(payload, after)
+        assert said(found) == (None if anew is None else said(StreamEvent(anew)))
 
 
 def test_what_was_seen_is_forgotten_before_it_fills_the_memory():
+    head, events = HEADS_OF_CHUNKS[0], SeenEvents()
+    first = head + b'"choices":[{"index":0,"delta":{"role":"0"}}]}'
+    read_event(first, events.rest(first))
+    assert seen_before(events.rest(first)) is not None
     for number in range(2000):
-        payload = HEADS_OF_CHUNKS[0] + b'"choices":[],"usage":{"completion_tokens":%d}}' % number
-        assert seen_object(payload)["usage"] == {"completion_tokens": number}
+        payload = head + b'"choices":[{"index":%d,"delta":{}}]}' % number
+        read_event(payload, events.rest(payload))
+    assert seen_before(events.rest(first)) is None
+
+
+@pytest.mark.parametrize(
+    "numbers", [b'"usage":{"completion_tokens":2}', b'"sglext":{"spec_tokens_details":{"spec_verify_ct":2}}']
+)
+def test_counts_are_not_remembered_since_they_differ_in_every_answer(numbers):
+    payload, events = HEADS_OF_CHUNKS[0] + b'"choices":[],' + numbers + b"}", SeenEvents()
+    assert read_event(payload, events.rest(payload)) is not None
+    assert seen_before(events.rest(payload)) is None
+
+
+LAST_EVENTS = [
+    b'"usage":{"prompt_tokens":3,"completion_tokens":2}}',
+    b'"usage":{"prompt_tokens":3,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":1}}}',
+    b'"usage":{"prompt_tokens":3,"completion_tokens":2},"sglext":{"spec_tokens_details":{"spec_verify_ct":9}}}',
+    b'"sglext":{"spec_tokens_details":{"spec_verify_ct":9,"spec_correct_drafts_histogram":[1,2]}}}',
+    b'"sglext":{"spec_tokens_details":{"spec_verify_ct":9}},"usage":{"completion_tokens":2}}',
+    b'"sglext":{"spec_tokens_details":{"spec_verify_ct":9},"more":1}}',
+    b'"sglext":{"spec_tokens_details":[{"spec_verify_ct":9}]}}',
+    b'"usage":{"completion_tokens":2}}}',
+    b'"usage":{"completion_tokens":2}',
+    b'"usage":{"completion_tokens":2} }',
+    b'"usage":{}}',
+    b'"usage":{"completion_tokens":2},"error":{"message":"too late"}}',
+    b'"usage":{"completion_tokens":true,"prompt_tokens":-1}}',
+]
+
+
+@pytest.mark.parametrize("numbers", LAST_EVENTS, ids=lambda raw: raw.decode())
+def test_the_last_counts_are_read_as_json_would_have_them(numbers):
+    payload = HEADS_OF_CHUNKS[0] + b'"choices":[],' + numbers
+    quick, whole = Tally(), Tally()
+    ChatReader(quick, chunk_usage=True).event(0.0, payload)
+    ChatReader(whole, chunk_usage=True).event(0.0, b'{"other":0,' + payload[1:])  # no head that is known
+    names = set(Tally.__slots__) - {"error", "gaps_s", "chunk_tokens"}
+    assert {name: getattr(quick, name) for name in names} == {name: getattr(whole, name) for name in names}
+    assert (quick.error and quick.error[0]) == (whole.error and whole.error[0])

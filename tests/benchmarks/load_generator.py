@@ -11,7 +11,8 @@ gives the running count, as SGLang does, to whoever asks for it.
 The server gets one core and the client another, so that all figures are per core. Peers are taken only when
 given: the extension out of an SGLang wheel (0.5.22 or later) for its Rust client, an interpreter that can run
 `sglang.bench_serving` for the Python one. A client in that one's style (aiohttp, a session a request, readline,
-json) always takes part, so that there is something to compare with.
+json) always takes part, so that there is something to compare with. `floor` is no client but the least that one can
+cost which takes the time of each chunk: a C program that receives and throws away.
 Prints the figures of each and their ratios; asserts nothing, since machines differ.
 """
 
@@ -107,6 +108,14 @@ def bench_serving_options(step: Step, url: str, out: Path, options: argparse.Nam
     ]  # fmt: skip
 
 
+def floor_command(step: Step, url: str, out: Path, options: argparse.Namespace) -> list[str]:
+    return [options.floor, url.rpartition(":")[2], str(step.streams), str(step.requests), str(out)]
+
+
+def read_floor(out: Path) -> dict[str, object]:
+    return {**json.loads(out.read_text()), **dict.fromkeys(("ttft", "itl", "tpot"), (None, None))}
+
+
 def read_own(out: Path) -> dict[str, object]:
     return json.loads(out.read_text())
 
@@ -128,6 +137,7 @@ CLIENTS = {
     "dflashctl-as-bench": (as_bench_command, read_own),
     "dflashctl": (own_command, read_own),
     "aiohttp": (aiohttp_command, read_own),
+    "floor": (floor_command, read_floor),
     "sglang-rust": (rust_command, read_bench_serving),
     "sglang-py": (sglang_command, read_bench_serving),
 }
@@ -141,10 +151,10 @@ def truth_of(url: str) -> dict[str, tuple[float, float]]:
         return json.loads(answer.read())
 
 
-def built_server(folder: str) -> str:
-    """The mock in C: the server must not be what limits, or share its core's time with an interpreter."""
-    program = os.path.join(folder, "mock_sse_fast")
-    source = Path(__file__).with_name("mock_sse_fast.c")
+def built(name: str, folder: str) -> str:
+    """A program in C: the server must not be what limits, or share its core's time with an interpreter."""
+    program = os.path.join(folder, name)
+    source = Path(__file__).with_name(f"{name}.c")
     subprocess.run([os.environ.get("CC", "cc"), "-O2", "-o", program, str(source)], check=True)
     return program
 
@@ -227,8 +237,8 @@ def measure(
         server.stdout.close()
 
 
-def off(value: float, truth: float) -> str:
-    return f"{(value / truth - 1) * 100:+.2f}" if truth > 0.05 else "-"
+def off(value: float | None, truth: float) -> str:
+    return f"{(value / truth - 1) * 100:+.2f}" if value is not None and truth > 0.05 else "-"
 
 
 def row(name: str, step: Step, found: dict, truth: dict[str, tuple[float, float]]) -> dict[str, float]:
@@ -298,14 +308,14 @@ def main() -> None:
     names = (
         options.clients.split(",")
         if options.clients
-        else ["dflashctl-as-bench", "dflashctl", *peers, "aiohttp"]
+        else ["dflashctl-as-bench", "dflashctl", *peers, "aiohttp", "floor"]
     )
     print(
         "| client | load | CPU us a chunk | TTFT p50/p99 off % | chunk gap p50/p99 off % | TPOT p50/p99 off % | MB | chunks/s "
         "| requests/s | done | client |\n" + "| --- " * 11 + "|"
     )
     with tempfile.TemporaryDirectory() as folder:
-        options.server = built_server(folder)
+        options.server, options.floor = built("mock_sse_fast", folder), built("floor_client", folder)
         for key in options.steps.split(","):
             compare(names, STEPS[key], options)
 

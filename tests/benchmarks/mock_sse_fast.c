@@ -4,7 +4,8 @@
  *
  * Prints its port. Every POST is answered by a chat stream of CHUNKS content chunks, GROUP of them in a write, on
  * kept-alive connections. A request with continuous_usage_stats gets a running usage in each chunk and one with
- * return_spec_tokens_details the engine's counts at the end, as SGLang does it; others get neither. GET /truth: {"ttft": [p50, p99], "itl": ..., "tpot": ...} in ms; other GETs: {}. */
+ * return_spec_tokens_details the engine's counts at the end, as SGLang does it; others get neither. The numbers at the end
+ * differ from answer to answer, as they do in life: who remembers what it has read gains nothing by that. GET /truth: {"ttft": [p50, p99], "itl": ..., "tpot": ...} in ms; other GETs: {}. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -21,10 +22,13 @@
 
 #define MAX_FD 8192
 #define IN_BYTES 65536
+#define HEAD "data: {\"id\":\"84ec04f79122433093cf65521686d5c3\",\"object\":\"chat.completion.chunk\"," \
+             "\"created\":1796002660,\"model\":\"default\","
 
 typedef struct {
     char in[IN_BYTES];
     int in_len, active, part, counted, exact;
+    char *tail; /* the end of this answer */
     size_t written; /* bytes of the current write that are out */
     double received;
     double *sent; /* when each content write went out */
@@ -37,7 +41,8 @@ static due_t heap[MAX_FD * 2];
 static int heap_len, chunks, group, writes, epoll_fd;
 static double ttft, gap;
 static char *first_write, *full_write, *last_write, *tails[2];
-static size_t first_len, full_len, last_len, tail_lens[2];
+static size_t first_len, full_len, last_len, tail_lens[2], tail_numbers[2][3];
+static unsigned answers;
 static char *counted_writes; /* all content with the running usage, one write after the other */
 static size_t *counted_at;   /* where each begins, and where the last one ends */
 static double *truth_ttft, *truth_itl, *truth_tpot;
@@ -77,8 +82,7 @@ static void note(double **list, size_t *n, size_t *cap, double value) {
 static size_t frame(char *out, const char *delta, const char *finish, const char *usage) {
     char one[1400];
     int n = snprintf(one, sizeof one,
-        "data: {\"id\":\"84ec04f79122433093cf65521686d5c3\",\"object\":\"chat.completion.chunk\","
-        "\"created\":1796002660,\"model\":\"default\",\"choices\":[{\"index\":0,\"delta\":%s,\"logprobs\":null,"
+        HEAD "\"choices\":[{\"index\":0,\"delta\":%s,\"logprobs\":null,"
         "\"finish_reason\":%s,\"matched_stop\":null}],\"usage\":%s}\n\n", delta, finish, usage);
     return sprintf(out, "%x\r\n%s\r\n", n, one);
 }
@@ -110,12 +114,11 @@ static void build_counted(const char *content) {
 static size_t last_event(char *out, const char *rest) {
     char one[700];
     int n = snprintf(one, sizeof one,
-        "data: {\"id\":\"8\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"default\",\"choices\":[],"
-        "%s}\n\n", rest);
+        HEAD "\"choices\":[],%s}\n\n", rest);
     return sprintf(out, "%x\r\n%s\r\n", n, one);
 }
 
-/* The end of an answer, with the engine's counts or without. */
+/* The end of an answer, with the engine's counts or without; where its numbers of four digits stand. */
 static void build_tail(const char *finish, size_t finish_len, int exact) {
     char rest[500];
     char *out = tails[exact] = malloc(finish_len + 2000);
@@ -124,13 +127,15 @@ static void build_tail(const char *finish, size_t finish_len, int exact) {
     if (exact) {
         snprintf(rest, sizeof rest,
             "\"sglext\":{\"spec_tokens_details\":{\"spec_accept_length\":1.0,\"spec_verify_ct\":%d,"
-            "\"spec_num_correct_drafts\":0,\"spec_num_proposed_drafts\":%d,\"spec_correct_drafts_histogram\":[%d]}}",
-            chunks, chunks * 7, chunks);
+            "\"spec_num_correct_drafts\":0,\"spec_num_proposed_drafts\":1000,\"spec_correct_drafts_histogram\":[%d]}}",
+            chunks, chunks);
         at += last_event(out + at, rest);
     }
-    snprintf(rest, sizeof rest, "\"usage\":{\"prompt_tokens\":16,\"total_tokens\":%d,\"completion_tokens\":%d}",
-        chunks + 16, chunks);
+    snprintf(rest, sizeof rest, "\"usage\":{\"prompt_tokens\":1000,\"total_tokens\":1000,\"completion_tokens\":%d}",
+        chunks);
     at += last_event(out + at, rest);
+    const char *names[] = {"\"prompt_tokens\":", "\"total_tokens\":", "\"spec_num_proposed_drafts\":"};
+    for (int i = 0; i < 2 + exact; i++) tail_numbers[exact][i] = strstr(out, names[i]) + strlen(names[i]) - out;
     at += sprintf(out + at, "e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n");
     tail_lens[exact] = at;
 }
@@ -164,9 +169,17 @@ static void drop(int fd) {
 static const char *part_of(const conn *c, size_t *len) {
     int part = c->part;
     if (part == 0) return *len = first_len, first_write;
-    if (part > writes) return *len = tail_lens[c->exact], tails[c->exact];
+    if (part > writes) return *len = tail_lens[c->exact], c->tail;
     if (c->counted) return *len = counted_at[part] - counted_at[part - 1], counted_writes + counted_at[part - 1];
     return part == writes ? (*len = last_len, last_write) : (*len = full_len, full_write);
+}
+
+static void number_tail(conn *c) {
+    char digits[8];
+    int exact = c->exact;
+    snprintf(digits, sizeof digits, "%04u", 1000 + answers++ % 9000);
+    memcpy(c->tail, tails[exact], tail_lens[exact]);
+    for (int i = 0; i < 2 + exact; i++) memcpy(c->tail + tail_numbers[exact][i], digits, 4);
 }
 
 static void finished(conn *c) {
@@ -252,6 +265,8 @@ static void take(int fd) {
     c->written = 0;
     c->active = 1;
     if (!c->sent) c->sent = malloc(sizeof(double) * writes);
+    if (!c->tail) c->tail = malloc(tail_lens[1] + tail_lens[0]);
+    number_tail(c);
     advance(fd);
 }
 

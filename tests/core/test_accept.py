@@ -35,6 +35,14 @@ def test_the_five_definitions_differ():
     assert found.mean_interval.low <= found.mean <= found.mean_interval.high
 
 
+def test_thousands_of_turns_have_the_intervals_that_a_part_of_them_has_only_narrower():
+    some = [turn(4 + n % 60, 1 + n % 13) for n in range(2400)]
+    few, many = accept_length(some), accept_length(some * 4)
+    for name in ("mean_interval", "pooled_interval"):
+        wide, narrow = getattr(few, name), getattr(many, name)
+        assert (narrow.high - narrow.low) * 2 == pytest.approx(wide.high - wide.low, rel=0.15)
+
+
 def test_the_engines_own_figure_of_a_real_answer():
     """SGLang 0.5.17: 52 tokens in 8 steps, spec_accept_length 6.5, histogram with 8 entries."""
     found = accept_length([turn(52, 8, 50, (0, 1, 0, 0, 0, 0, 0, 7))])

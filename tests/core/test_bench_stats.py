@@ -35,6 +35,7 @@ def test_intervals_need_two_samples():
     assert stats.mean_interval([1.0]) is None
     assert stats.percentile_interval([1.0], 0.5) is None
     assert stats.normal_interval([1.0]) is None
+    assert stats.ratio_interval([1.0], [2.0]) is None
 
 
 MAKERS = {
@@ -65,3 +66,27 @@ def test_the_bootstrap_is_repeatable_and_keeps_pairs():
     (first,) = stats.bootstraps(4, [pooled], seed=3)
     assert (first,) * 2 == stats.bootstraps(4, [pooled, pooled], seed=3)
     assert 4 <= first.low < sum(tokens) / sum(steps) < first.high <= 8
+
+
+def test_of_many_samples_the_central_limit_theorem_says_what_a_bootstrap_would():
+    random_ = DRAW(7)
+    steps = [random_.randint(3, 40) for _ in range(stats.BOOTSTRAPPED)]
+    tokens = [v * random_.randint(2, 9) + random_.randint(0, 6) for v in steps]
+    ratios = [c / v for c, v in zip(tokens, steps, strict=True)]
+
+    def pooled(picks):
+        return sum(tokens[i] for i in picks) / sum(steps[i] for i in picks)
+
+    drawn = stats.bootstraps(len(steps), [stats.mean_of(ratios), pooled], seed=1)
+    computed = (stats.normal_interval(ratios), stats.ratio_interval(tokens, steps))
+    for first, second in zip(drawn, computed, strict=True):
+        assert second.low == pytest.approx(first.low, abs=0.15 * (first.high - first.low))
+        assert second.high == pytest.approx(first.high, abs=0.15 * (first.high - first.low))
+    assert stats.mean_interval([*ratios, 5.0]) == stats.normal_interval([*ratios, 5.0])
+
+
+@pytest.mark.parametrize(
+    ("count", "rounds"), [(2, 2000), (250, 2000), (1000, 500), (2500, 200), (1000000, 200)]
+)
+def test_a_bootstrap_of_many_samples_takes_fewer_rounds(count, rounds):
+    assert stats.bootstrap_rounds(count, 2000) == rounds
