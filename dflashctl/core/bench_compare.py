@@ -153,7 +153,7 @@ def _pair(a: RunFile, one: RunView, b: RunFile, other: RunView, *, allow_unlike:
 
 
 def _lacks(one: RunView, other: RunView) -> tuple[Lack, ...]:
-    """Requests that failed on either side, and figures that one side alone has."""
+    """Requests that failed on either side, figures that one side alone has, and those that both withhold."""
     failed = tuple(
         Lack(
             side=side,
@@ -171,6 +171,11 @@ def _lacks(one: RunView, other: RunView) -> tuple[Lack, ...]:
     return (
         *failed,
         *(Lack(side=s, reason=f"no {', '.join(names)}{_why(run)}") for s, run, names in absent if names),
+        *(
+            Lack(side=side, reason=f"latencies and rates withheld: {run.withheld[0]}", grave=False)
+            for side, run in (("A", one), ("B", other))
+            if one.withheld and other.withheld  # else one of them has figures that the other lacks
+        ),
     )
 
 

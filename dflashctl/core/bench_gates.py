@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dflashctl.core.client_health import held_by_others
 from dflashctl.core.expectations import ACCEPT_LENGTH, FigureVerdict
 from dflashctl.core.failures import counted, cut_off, too_many
 from dflashctl.core.findings import Finding, Severity
@@ -74,16 +75,18 @@ def client_findings(runs: tuple[BenchRun, ...]) -> tuple[Finding, ...]:
             severity=Severity.ERROR,
             summary=f"{run.setting.label}: latencies and rates withheld: {run.withheld[0]}",
             detail="\n".join(run.withheld[1:]) or None,
-            fix=f"--processes {_more_processes(run)}, a machine with free cores, or --allow-slow-client to see them all the same",
+            fix=f"{_faster_client(run)}, or --allow-slow-client to see them all the same",
         )
         for run in runs
         if run.withheld
     )
 
 
-def _more_processes(run: BenchRun) -> int:
+def _faster_client(run: BenchRun) -> str:
     client = run.summary.client
-    return 2 * client.processes if client else 2
+    if client is not None and held_by_others(client.cpu_share):
+        return f"something else held its core (it used {client.cpu_share:.0%}): run it again, on a machine with free cores"
+    return f"--processes {2 * client.processes if client else 2}, a machine with free cores"
 
 
 def _floor(run: BenchRun, floor: float | None) -> Finding | None:

@@ -18,6 +18,7 @@ _LAG_OF_TTFT = 0.02
 _LAG_OF_CHUNK_GAP = 0.25
 _LAG_FLOOR_MS = 1.0
 _STREAMS_A_PROCESS = 1024
+_OWN_DOING = 0.5  # of a core
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,6 +103,11 @@ def judge_client(
     return tuple(finding for finding in findings if finding is not None)
 
 
+def held_by_others(cpu_share: float) -> bool:
+    """Whether a process that was late had little to do itself, so that more processes would not help."""
+    return cpu_share <= _OWN_DOING
+
+
 def spoiled(findings: Sequence[Finding]) -> bool:
     """Whether the figures must be refused unless the user allows a slow client."""
     return any(finding.severity is Severity.ERROR for finding in findings)
@@ -142,5 +148,7 @@ def _lagging(health: ClientHealth, reference_ms: float | None, share: float, nam
         summary=f"the load generator's loop lagged {lag:.2f} ms at p99, beside a median {name} of {reference_ms:.2f} ms",
         detail=f"at most {share:.0%} of it may be the client's (p50 {health.loop_lag_ms_p50:.2f} ms, "
         f"largest {health.loop_lag_ms_max:.1f} ms)",
-        fix="give it more processes (--processes), or a core of its own",
+        fix="run it again, or on a machine with free cores: something else held its core"
+        if held_by_others(health.cpu_share)
+        else "give it more processes (--processes), or a core of its own",
     )

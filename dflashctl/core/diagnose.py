@@ -8,11 +8,13 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from dflashctl.core.findings import Finding, Severity
+from dflashctl.core.routine_lines import telling
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 EVIDENCE_LINES = 40
+_BEFORE = 2  # lines that are shown above the first that tells
 _EXCEPTION = re.compile(r"^(?:\[[^\]]*\] )?(?P<name>[\w.]*(?:Error|Exception|Interrupt)): ?(?P<text>.*)$")
 
 
@@ -85,7 +87,7 @@ def _of(lines: Sequence[str], text: str, hit: tuple[int, Signature, re.Match[str
         cause=signature.cause.format_map(facts),
         fix=signature.fix.format_map(facts),
         permanent=signature.permanent,
-        evidence=tuple(lines[max(0, first - 2) : last + 1]),
+        evidence=(*telling(lines[:first], _BEFORE), *lines[first : last + 1]),
     )
 
 
@@ -101,6 +103,6 @@ def _first_exception(lines: Sequence[str]) -> Diagnosis | None:
                 cause=text,
                 fix=None,
                 permanent=False,
-                evidence=tuple(lines[max(0, number - 4) : number + 1]),
+                evidence=(*telling(lines[:number], 2 * _BEFORE), line),
             )
     return None

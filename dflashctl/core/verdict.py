@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from dflashctl.core.diagnose import EVIDENCE_LINES, Diagnosis
 from dflashctl.core.findings import Finding, Severity
 from dflashctl.core.instance import LastExit, Reason
+from dflashctl.core.routine_lines import telling
 from dflashctl.core.start_phase import StartPhase
 
 if TYPE_CHECKING:
@@ -22,9 +23,9 @@ _FIXES = {
     "cannot_start": "name the interpreter that has the engine: --python PATH",
     "wrong_model": "the model's name in the profile (server.served_model_name) and what the engine serves must agree",
     "no_speculation": "look in the log whether the engine refused the draft: dflashctl logs NAME --phase load_draft",
-    "no_progress": "stacks.txt beside the log shows where it stood; a slow disk needs a longer timing.progress_timeout_s",
+    "no_progress": "stacks.txt, one folder above the log, shows where it stood; a slow disk needs a longer timing.progress_timeout_s",
     "not_ready": "raise timing.ready_timeout_s in the profile when the start is merely long",
-    "hang": "stacks.txt beside the log shows where it stood; report it to the engine's project with the log",
+    "hang": "stacks.txt, one folder above the log, shows where it stood; report it to the engine's project with the log",
     "killed": "nothing of dflashctl's did it: look in dmesg for the kernel's memory killer, and for who else ends processes",
     "unclean_end": "look in dmesg for the kernel's memory killer; as a unit or in a container it is started again",
     "unkillable": "look at the processes with ps: a driver call that never returns needs a reboot",
@@ -52,7 +53,7 @@ class Verdict:
 def judge(facts: EndFacts, diagnosis: Diagnosis | None) -> Verdict:
     """The log's first cause decides; a status alone never says "out of memory", only the kernel's counter does."""
     how = _how(facts.returncode)
-    evidence = diagnosis.evidence if diagnosis else tuple(facts.lines[-EVIDENCE_LINES:])
+    evidence = diagnosis.evidence if diagnosis else telling(facts.lines, EVIDENCE_LINES)
     if diagnosis is not None and diagnosis.id != "unknown":
         text = f"{diagnosis.cause} ({how})"
         verdict = _verdict(facts, diagnosis.id, text, evidence, permanent=diagnosis.permanent)

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -133,8 +134,9 @@ def test_a_stop_in_a_run_keeps_its_finished_requests(env, server, tmp_path, numb
 
 
 def test_an_interrupted_run_can_be_compared(env, server, tmp_path):
-    bench(env, BenchOptions(url=server.url, count=12, output="whole.json"))
-    interrupting(env, server, at=20)(BenchOptions(url=server.url, count=12, output="run.json"))
+    options = BenchOptions(url=server.url, count=12, allow_slow_client=True, output="whole.json")
+    bench(env, options)
+    interrupting(env, server, at=20)(replace(options, output="run.json"))
     assert written(tmp_path)[0]["requests"] < 12
     (pair,) = bench_compare(env, "whole.json", "run.json").data.pairs
     assert pair.changes or pair.refusals

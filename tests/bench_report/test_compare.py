@@ -232,6 +232,7 @@ SOUND = failing(40, 0)
             "tpot_ms.p50, e2e_ms.p50, output_tokens_per_s: latencies and rates withheld: the loop lagged",
         ),
         ((WITHHELD,), (SOUND,), False, "A: no "),
+        ((WITHHELD,), (WITHHELD,), False, "B: latencies and rates withheld: the loop lagged"),
         ((SOUND,), (run([record(i, steps=None) for i in range(40)]),), True, "no accept_length.mean"),
         ((failing(1, 0),), (failing(1, 0),), True, "no figure has an interval"),
         ((spread(20, max_tokens=9),), (SOUND,), True, "not comparable"),

@@ -9,6 +9,7 @@ import pytest
 from dflashctl.core.bench_gates import client_findings, error_findings, gate_findings
 from dflashctl.core.bench_options import Gates
 from dflashctl.core.bench_record import RequestError
+from dflashctl.core.bench_result import ClientFigures
 from dflashctl.core.expectations import FigureVerdict, expectations
 from dflashctl.core.findings import Severity
 from dflashctl.core.profile import Expect, Figure, Sampling
@@ -145,9 +146,23 @@ def test_failed_and_broken_off_requests(sound, bad, severity, words):
     assert all("too many requests" in f.detail for f in found if bad.get("detail"))
 
 
-def test_a_slow_client_is_told():
-    (slow,) = client_findings((replace(spread(20), withheld=("loop lag",)),))
+@pytest.mark.parametrize(
+    ("cpu_share", "words"),
+    [
+        (0.95, "--processes 4"),
+        (0.02, "something else held its core (it used 2%): run it again"),
+        (None, "--processes 2"),
+    ],
+)
+def test_a_slow_client_is_told_with_what_would_help(cpu_share, words):
+    client = (
+        None if cpu_share is None else ClientFigures(cpu_share=cpu_share, loop_lag_ms_p99=3.0, processes=2)
+    )
+    measured = replace(spread(20), withheld=("loop lag",))
+    (slow,) = client_findings((replace(measured, summary=replace(measured.summary, client=client)),))
     assert slow.severity is Severity.ERROR
+    assert slow.fix.startswith(words)
+    assert "--allow-slow-client" in slow.fix
 
 
 FEW = [60, 15, 24]  # verify steps of 120 tokens: accept lengths 2, 8 and 5

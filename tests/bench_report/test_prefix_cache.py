@@ -26,6 +26,11 @@ def records(name: str) -> tuple[dict, ...]:
     )
 
 
+def told(run):
+    """What a run says of the cache; a busy machine may have it say more."""
+    return [warning for warning in run.warnings if "cache" in warning]
+
+
 @pytest.fixture
 def server():
     with CachingServer() as running:
@@ -73,10 +78,10 @@ def test_no_prompt_is_sent_twice_in_a_run(env, server, chosen, load):
 )
 def test_a_load_that_repeats_the_prompts_of_another_one_says_so(env, server, load):
     first, *others = bench(env, BenchOptions(url=server.url, count=12, output="x.json", **load)).data.runs
-    assert not first.warnings
-    assert all("the server's prefix cache had" in run.warnings[0] for run in others)
+    assert not told(first)
+    assert all("the server's prefix cache had" in told(run)[0] for run in others)
     (again,) = bench(env, BenchOptions(url=server.url, count=12, output="y.json")).data.runs
-    assert "--flush-cache" in again.warnings[0]
+    assert "--flush-cache" in told(again)[0]
 
 
 def test_a_server_that_says_nothing_of_its_cache_is_doubted(env):
@@ -84,8 +89,8 @@ def test_a_server_that_says_nothing_of_its_cache_is_doubted(env):
         first, second = bench(
             env, BenchOptions(url=server.url, concurrency=(1, 2), output="x.json")
         ).data.runs
-    assert not first.warnings
-    assert "it does not say what its prefix cache kept" in second.warnings[0]
+    assert not told(first)
+    assert "it does not say what its prefix cache kept" in told(second)[0]
 
 
 def test_a_cache_that_is_emptied_knows_nothing(env, server):
@@ -93,7 +98,7 @@ def test_a_cache_that_is_emptied_knows_nothing(env, server):
     options = BenchOptions(url=server.url, count=12, concurrency=(1, 4), flush_cache=True, output="x.json")
     runs = bench(env, options).data.runs
     assert server.flushes == 2
-    assert [(run.warnings, run.setting.cache_flushed) for run in runs] == [((), True)] * 2
+    assert [(told(run), run.setting.cache_flushed) for run in runs] == [([], True)] * 2
 
 
 @pytest.mark.parametrize(
@@ -102,7 +107,7 @@ def test_a_cache_that_is_emptied_knows_nothing(env, server):
 def test_what_is_made_for_each_run_is_never_known(env, server, chosen):
     options = BenchOptions(url=server.url, concurrency=(1, 2), prefix_tokens=400, output="x.json", **chosen)
     for run in bench(env, options).data.runs:
-        assert not run.warnings
+        assert not told(run)
 
 
 @pytest.mark.parametrize("size", [600, 4000])

@@ -155,6 +155,14 @@ def test_a_client_that_spoils_the_figures_is_refused(health, ids):
     assert spoiled(found) == bool(ids)
 
 
+@pytest.mark.parametrize(
+    ("cpu_share", "helps"), [(0.8, "more processes"), (0.05, "something else held its core")]
+)
+def test_a_client_that_lags_is_told_whether_more_processes_help(cpu_share, helps):
+    (found,) = judge_client(change(loop_lag_ms_p99=5.0, cpu_share=cpu_share), icl_ms_p50=10.0)
+    assert helps in found.fix
+
+
 def test_without_latencies_only_the_cpu_and_the_sends_judge():
     assert judge_client(change(loop_lag_ms_p99=500.0)) == ()
 
