@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dflashctl.core.check import found
-from dflashctl.core.engine_folders import TEMPORARY
+from dflashctl.core.engine_folders import TEMPORARY, VARIABLES, WEIGHTS
 from dflashctl.core.findings import Severity
 
 if TYPE_CHECKING:
@@ -22,14 +22,6 @@ SOURCE = (
     "flashinfer-ai/flashinfer#972: a lock file of a killed build stops every later start"
 )
 _SHARED = {"nfs", "nfs4", "lustre", "gpfs", "beegfs", "cifs", "smb3", "ceph", "fuse.sshfs", "afs"}
-_VARIABLES = {
-    "triton": "TRITON_CACHE_DIR",
-    "flashinfer": "FLASHINFER_WORKSPACE_BASE",
-    "deep_gemm": "SGLANG_DG_CACHE_DIR",
-    "torch_extensions": "TORCH_EXTENSIONS_DIR",
-}
-# The server's TMPDIR is a folder of dflashctl's own, unless the plan sets another.
-_RUNTIME_VARIABLE = "DFLASHCTL_RUNTIME_DIR"
 
 
 def check(facts: Facts) -> Iterator[Finding]:
@@ -38,8 +30,8 @@ def check(facts: Facts) -> Iterator[Finding]:
     for folder in facts.host.folders:
         if folder.kind == TEMPORARY:
             yield from _temporary(folder, planned="TMPDIR" in dict(facts.plan.env if facts.plan else ()))
-        elif folder.kind in _VARIABLES:
-            yield from _cache(folder, _VARIABLES[folder.kind])
+        elif folder.kind in VARIABLES and folder.kind != WEIGHTS:
+            yield from _cache(folder, VARIABLES[folder.kind])
 
 
 def _temporary(folder: Folder, *, planned: bool) -> Iterator[Finding]:
@@ -50,7 +42,7 @@ def _temporary(folder: Folder, *, planned: bool) -> Iterator[Finding]:
             f"the temporary folder {folder.path} cannot be written, and the server keeps its sockets there",
             fix="take TMPDIR out of the plan's environment (profile or --set)"
             if planned
-            else f"name a writable folder with a short path in {_RUNTIME_VARIABLE}",
+            else f"name a writable folder with a short path in {VARIABLES[TEMPORARY]}",
         )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from dflashctl.commands.own_server import own_server
 from dflashctl.commands.planned import PYTHON_VARIABLE, gpu_keys, planned
-from dflashctl.commands.weights_gather import expected_folder, roles
+from dflashctl.commands.weights_gather import expected_folder, roles, standing_folder
 from dflashctl.core.engine_folders import moved, unseen
 from dflashctl.core.errors import Permanent, UsageProblem
 from dflashctl.core.facts import Facts, PortUse, WeightsOnDisk
@@ -191,7 +191,7 @@ def _models(env: Env, loaded: LoadedProfile) -> list[_Model]:
 
 def _model(env: Env, loaded: LoadedProfile, role: str, ref: ModelRef, locked: int | None) -> _Model:
     """Sizes from the best source there is: the lock, the index, the files, the profile, what is known."""
-    folder = expected_folder(env, loaded, role, ref)
+    folder = standing_folder(env, loaded, role, ref)
     known = KNOWN_MODELS.get(ref.repo or "")
     present = _present_bytes(env, folder)
     indexed = _indexed_bytes(env, folder)

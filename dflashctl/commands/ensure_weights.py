@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dflashctl.commands.weights_bring import Errand, Tally, bring, prove, refuse_bad
-from dflashctl.commands.weights_gather import Gathered, expected_folder, gather, roles
+from dflashctl.commands.weights_gather import Gathered, expected_folder, gather, roles, standing_folder
 from dflashctl.commands.weights_source import Wishes
 from dflashctl.core.errors import Permanent, Unavailable
 from dflashctl.core.findings import errors
@@ -62,7 +62,7 @@ def known_facts(env: Env, loaded: LoadedProfile) -> Mapping[str, ModelFacts]:
     """Facts of "target" and "draft" from configs that are already on disk: no network, no hashing, no error."""
     found: dict[str, ModelFacts] = {}
     for role, ref in roles(loaded):
-        folder = expected_folder(env, loaded, role, ref)
+        folder = standing_folder(env, loaded, role, ref)
         text = env.weight_store.read_bytes(folder / CONFIG) if folder is not None else None
         config = parse_config_text(text) if text is not None else None
         if config is not None:

@@ -11,6 +11,7 @@ from dflashctl.commands.weights_engine import engine_findings
 from dflashctl.commands.weights_source import (
     Source,
     Wishes,
+    asked_first,
     find_source,
     is_offline,
     right_on_disk,
@@ -93,6 +94,12 @@ def expected_folder(env: Env, loaded: LoadedProfile, role: str, ref: ModelRef) -
         entry = found[1].fitting(role, ref) if found else None
         commit = entry.commit if entry is not None else None
     return env.hub.snapshot(ref.repo or "", commit) if commit else None
+
+
+def standing_folder(env: Env, loaded: LoadedProfile, role: str, ref: ModelRef) -> Path | None:
+    """The expected folder if it can be looked into; None for one whose file system does not answer."""
+    folder = expected_folder(env, loaded, role, ref)
+    return folder if folder is not None and env.weight_store.answers(asked_first(env, ref, folder)) else None
 
 
 def _fitting(

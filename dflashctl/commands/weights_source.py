@@ -49,11 +49,28 @@ class Source:
     kind: str
 
 
+def asked_first(env: Env, ref: ModelRef, folder: Path) -> Path:
+    """The folder whose file system must answer before that of a model is looked into."""
+    return folder if ref.path is not None else env.hub.cache()
+
+
+def _answering(env: Env, ref: ModelRef, folder: Path) -> Path:
+    """`folder`, or Unavailable instead of waiting for ever, deaf to Ctrl-C, for a network disk whose server is away."""
+    asked = asked_first(env, ref, folder)
+    if env.weight_store.answers(asked):
+        return folder
+    raise Unavailable(
+        f"the file system of {str(asked)!r} does not answer, and {ref.label!r} lies there",
+        hint="look at its mount and at the server behind it (dmesg)"
+        + (", or point HF_HUB_CACHE at another folder" if ref.path is None else ""),
+    )
+
+
 def find_source(
     env: Env, loaded: LoadedProfile, role: str, ref: ModelRef, entry: LockedModel | None, wishes: Wishes
 ) -> Source:
     if ref.path is not None:
-        folder = _local_folder(env, loaded, role, ref.path)
+        folder = _local_folder(env, loaded, role, ref, ref.path)
         files = entry.files if entry is not None else env.weight_store.local_files(folder)
         kind = "builtin" if ref.path.startswith(BUILTIN) else "local"
         listing = Listing(repo=ref.path, commit=None, files=files)
@@ -64,13 +81,14 @@ def find_source(
             f"{role}.trust_remote_code needs a full commit, and {role}.revision is {ref.revision!r}",
             hint="pin the 40-digit commit whose code you have read",
         )
+    _answering(env, ref, env.hub.cache())
     listing = _listing(env, role, ref, entry, wishes)
     folder = env.hub.snapshot(repo, listing.commit or "")
     return Source(role=role, ref=ref, entry=entry, folder=folder, listing=listing, kind="hub")
 
 
-def _local_folder(env: Env, loaded: LoadedProfile, role: str, path: str) -> Path:
-    folder = env.profiles.model_path(loaded.file, path)
+def _local_folder(env: Env, loaded: LoadedProfile, role: str, ref: ModelRef, path: str) -> Path:
+    folder = _answering(env, ref, env.profiles.model_path(loaded.file, path))
     if not os.path.isdir(folder):
         raise Permanent(
             f"{role}.path {path!r} of profile {loaded.profile.name!r} is not there: {str(folder)!r} is no folder",

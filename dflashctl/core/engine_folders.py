@@ -10,6 +10,16 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 TEMPORARY = "temporary"
+WEIGHTS = "weights"
+# What puts a folder elsewhere. The server's TMPDIR is a folder of dflashctl's own, unless the plan sets another.
+VARIABLES = {
+    "triton": "TRITON_CACHE_DIR",
+    "flashinfer": "FLASHINFER_WORKSPACE_BASE",
+    "deep_gemm": "SGLANG_DG_CACHE_DIR",
+    "torch_extensions": "TORCH_EXTENSIONS_DIR",
+    WEIGHTS: "HF_HUB_CACHE",
+    TEMPORARY: "DFLASHCTL_RUNTIME_DIR",
+}
 _HOME = "~"
 
 

@@ -20,7 +20,8 @@ class Folder:
     """A folder that the engine or the fetch writes to; `path` has the home folder shortened to ~.
 
     `kind` says what it is for ("weights", "triton", "flashinfer", ...), `file_system` is its type (ext4, nfs4).
-    `stale_locks` counts lock files that nobody holds.
+    `stale_locks` counts lock files that nobody holds. `silent`: its file system gave no answer, so that nothing else
+    is known of it.
     """
 
     kind: str
@@ -31,6 +32,7 @@ class Folder:
     writable: bool | None = None
     exists: bool | None = None
     stale_locks: int = 0
+    silent: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from dflashctl.core.anonymous import shorten_home
 from dflashctl.core.child_env import child_environment
-from dflashctl.core.engine_folders import engine_folders
+from dflashctl.core.engine_folders import WEIGHTS, engine_folders
 from dflashctl.core.host import Folder
 from dflashctl.edges.places import runtime_place
+from dflashctl.edges.silent import nearest, silent
 from dflashctl.edges.text_file import read_text
 
 if TYPE_CHECKING:
@@ -33,9 +34,16 @@ def read_folders(environ: Mapping[str, str], planned: Mapping[str, str] | None =
     engine = child_environment(
         environ, (planned or {}).items(), temporary=runtime_place(environ), host="127.0.0.1"
     )
-    places = (("weights", weights_folder(environ, home)), *engine_folders(engine, engine.get("HOME") or home))
+    places = ((WEIGHTS, weights_folder(environ, home)), *engine_folders(engine, engine.get("HOME") or home))
     mounts = _mounts()
-    return tuple(_folder(kind, path, home, mounts) for kind, path in places)
+    places = tuple((kind, os.path.expanduser(path)) for kind, path in places)
+    dumb = silent(path for _, path in places)
+    return tuple(
+        Folder(kind=kind, path=shorten_home(path, home), file_system=_file_system(path, mounts), silent=True)
+        if path in dumb
+        else _folder(kind, path, home, mounts)
+        for kind, path in places
+    )
 
 
 def weights_folder(environ: Mapping[str, str], home: str) -> str:
@@ -45,8 +53,8 @@ def weights_folder(environ: Mapping[str, str], home: str) -> str:
 
 
 def _folder(kind: str, path: str, home: str, mounts: list[tuple[str, str]]) -> Folder:
-    real = os.path.realpath(os.path.expanduser(path))
-    standing = _nearest(Path(real))
+    real = os.path.realpath(path)
+    standing = nearest(Path(real))
     total = free = None
     try:
         info = os.statvfs(standing)
@@ -63,11 +71,6 @@ def _folder(kind: str, path: str, home: str, mounts: list[tuple[str, str]]) -> F
         exists=str(standing) == real,
         stale_locks=_stale_locks(Path(real)) if kind in {"flashinfer", "torch_extensions"} else 0,
     )
-
-
-def _nearest(path: Path) -> Path:
-    """The folder itself or the first above it that exists, as far as this user can see; a file is in the way."""
-    return next((folder for folder in (path, *path.parents) if os.path.exists(folder)), Path("/"))
 
 
 def _mounts() -> list[tuple[str, str]]:

@@ -84,7 +84,8 @@ class FileProfileStore:
     def model_path(self, file: ProfileFile, path: str) -> Path:
         if path.startswith(BUILTIN):
             return Path(__file__).resolve().parent.parent / "reference" / path.removeprefix(BUILTIN)
-        return (file.path.resolve().parent / Path(path).expanduser()).resolve()
+        # By its words alone: whether the disk that it names answers is for others to ask.
+        return Path(os.path.abspath(file.path.resolve().parent / Path(path).expanduser()))
 
     def _folders(self) -> Iterator[tuple[str, Path]]:
         yield "here", self._cwd / "profiles"

@@ -22,6 +22,7 @@ from dflashctl.edges.hub_cache import LOCK_FLAGS, has_its_name
 from dflashctl.edges.places import state_folder
 from dflashctl.edges.proven_files import ProvenFiles, write_whole
 from dflashctl.edges.set_aside import set_aside
+from dflashctl.edges.silent import silent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -32,10 +33,16 @@ _SMALL_BYTES = 64 * 1024 * 1024
 class FileWeightStore:
     def __init__(self, *, environ: Mapping[str, str]) -> None:
         self._state = state_folder(environ)
+        self._silent: set[Path] = set()
 
     @cached_property
     def _proven(self) -> ProvenFiles:
         return ProvenFiles(self._state / "verified.json")
+
+    def answers(self, folder: Path) -> bool:
+        if folder not in self._silent and silent([str(folder)]):
+            self._silent.add(folder)
+        return folder not in self._silent
 
     def look(self, folder: Path, files: tuple[ModelFile, ...]) -> tuple[FileReport, ...]:
         return tuple(look_at(folder / file.path, file, self._proven.sha256) for file in files)

@@ -39,6 +39,9 @@ class Hasher(Protocol):
 
 
 class WeightStore(Protocol):
+    def answers(self, folder: Path) -> bool:
+        """Whether the file system of `folder` answers at all; what is asked of one that does not never returns."""
+
     def look(self, folder: Path, files: tuple[ModelFile, ...]) -> tuple[FileReport, ...]:
         """The cheap check: there, right size, no pointer, a sane header, and unchanged since it was verified."""
 
