@@ -110,7 +110,7 @@ class Env:
     @cached_property
     def cores(self) -> int:
         """The cores that this process may use."""
-        from dflashctl.edges.hashing import usable_cores
+        from dflashctl.edges.cores import usable_cores
 
         return usable_cores()
 

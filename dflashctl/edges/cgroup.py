@@ -23,13 +23,45 @@ class CgroupLimits:
 
 def cgroup_limits(root: Path = _ROOT, own: str | None = None) -> CgroupLimits:
     """The limits that bind this process; `own` is the text of /proc/self/cgroup."""
-    text = own if own is not None else read_text("/proc/self/cgroup") or ""
-    groups = [line.split(":", 2) for line in text.splitlines() if line.count(":") >= 2]  # noqa: PLR2004
-    v2 = next((path for _, names, path in groups if not names), None)
-    if v2 is not None and (root / "cgroup.controllers").exists():
-        return _v2(root, v2)
-    memory = next((path for _, names, path in groups if "memory" in names.split(",")), None)
+    groups = _groups(own)
+    if (unified := _unified(root, groups)) is not None:
+        return _v2(root, unified)
+    memory = groups.get("memory")
     return _v1(root / "memory", memory) if memory is not None else CgroupLimits()
+
+
+def cpu_quota(root: Path = _ROOT, own: str | None = None) -> float | None:
+    """How many cores' worth of time this process may use, None without a limit; `own` as for `cgroup_limits`."""
+    groups = _groups(own)
+    if (unified := _unified(root, groups)) is not None:
+        pairs = [(read_text(folder / "cpu.max") or "").split() for folder in _ancestors(root, unified)]
+    elif (path := groups.get("cpu")) is not None:
+        names = ("cpu.cfs_quota_us", "cpu.cfs_period_us")
+        folders = _ancestors(root / "cpu", path)
+        pairs = [[(read_text(folder / name) or "").strip() for name in names] for folder in folders]
+    else:
+        return None
+    shares = (_share(*pair) for pair in pairs if len(pair) == 2)  # noqa: PLR2004 - quota and period
+    return min((share for share in shares if share is not None), default=None)
+
+
+def _share(quota: str, period: str) -> float | None:
+    """Microseconds a period; "max" and -1 are no limit."""
+    if not (quota.isdigit() and period.isdigit() and int(quota) and int(period)):
+        return None
+    return int(quota) / int(period)
+
+
+def _groups(own: str | None) -> dict[str, str]:
+    """The group of each controller of this process; "" names the unified hierarchy of version 2."""
+    text = own if own is not None else read_text("/proc/self/cgroup") or ""
+    lines = [line.split(":", 2) for line in text.splitlines() if line.count(":") >= 2]  # noqa: PLR2004
+    return {name: path for _, names, path in lines for name in names.split(",")}
+
+
+def _unified(root: Path, groups: dict[str, str]) -> str | None:
+    """The group where version 2 is in charge; beside version 1 it has no controllers."""
+    return groups.get("") if (root / "cgroup.controllers").exists() else None
 
 
 def _v2(root: Path, path: str) -> CgroupLimits:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 from dflashctl.core.model_files import FileReport, FileStatus
 from dflashctl.core.proof import judged
+from dflashctl.edges.cores import usable_cores
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,11 +87,6 @@ class PoolHasher:
                 with self._lock:
                     self._done += count
         return first, sha256.hexdigest(), git.hexdigest() if git is not None else None, size_bytes
-
-
-def usable_cores() -> int:
-    """The cores that this process may use."""
-    return max(1, len(os.sched_getaffinity(0)))
 
 
 def _buffer() -> memoryview:

@@ -13,6 +13,7 @@ from dflashctl.core.absence import NvmlRefusal, Signs, absence
 from dflashctl.core.facts import PortUse
 from dflashctl.core.machine import Gpu, GpuAbsence, GpuActivity, Machine
 from dflashctl.core.visibility import visibility
+from dflashctl.edges.cores import usable_cores
 from dflashctl.edges.folders import read_folders
 from dflashctl.edges.host import container_kind, memory_total_bytes, read_host
 from dflashctl.edges.host_devices import pci_gpus
@@ -150,7 +151,7 @@ class SystemMachineProbe:
             gpu_absence=cause,
             gpu_problem=sentence,
             visible_devices=value,
-            cpu_count=len(os.sched_getaffinity(0)),
+            cpu_count=usable_cores(),
             memory_total_bytes=memory_total_bytes(),
             gpus_unreadable=found.unreadable,
             unknown=found.unknown,

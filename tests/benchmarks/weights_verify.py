@@ -15,7 +15,8 @@ import time
 from pathlib import Path
 
 from dflashctl.core.model_files import FileStatus, ModelFile
-from dflashctl.edges.hashing import PoolHasher, usable_cores
+from dflashctl.edges.cores import usable_cores
+from dflashctl.edges.hashing import PoolHasher
 from dflashctl.ports.weight_store import HashJob
 
 FILES = 8

@@ -17,7 +17,7 @@ from dflashctl.core.deep import DeepRequest
 from dflashctl.core.errors import StateError
 from dflashctl.core.host import Limit
 from dflashctl.edges import host_services
-from dflashctl.edges.cgroup import CgroupLimits, cgroup_limits
+from dflashctl.edges.cgroup import CgroupLimits, cgroup_limits, cpu_quota
 from dflashctl.edges.folders import read_folders, weights_folder
 from dflashctl.edges.host import container_kind, engine_variables, read_host
 from dflashctl.edges.host_devices import acs_redirect_bridges, infiniband, iommu, nvswitches, pci_gpus
@@ -78,6 +78,36 @@ def tree(root, files):
 )
 def test_cgroup_limits(files, own, limits, tmp_path):
     assert cgroup_limits(tree(tmp_path, files), own) == limits
+
+
+V2 = {"cgroup.controllers": "cpu"}
+
+
+@pytest.mark.parametrize(
+    ("files", "own", "quota"),
+    [
+        ({}, "", None),
+        (V2, "0::/", None),
+        (V2 | {"cpu.max": "max 100000\n"}, "0::/", None),
+        (V2 | {"cpu.max": "250000 100000\n"}, "0::/", 2.5),
+        (
+            V2 | {"a/b/cpu.max": "max 100000", "a/cpu.max": "50000 100000", "cpu.max": "400000 100000"},
+            "0::/a/b",
+            0.5,
+        ),
+        (V2 | {"cpu.max": "300000 100000"}, "0::/gone/in/a/container", 3.0),
+        (V2 | {"cpu.max": "garbage"}, "0::/", None),
+        (
+            {"cpu/d/cpu.cfs_quota_us": "150000", "cpu/d/cpu.cfs_period_us": "100000"},
+            "4:cpu,cpuacct:/d\n0::/",
+            1.5,
+        ),
+        ({"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"}, "4:cpu:/\n0::/", None),
+        ({"cpu/cpu.cfs_quota_us": "150000"}, "4:cpu:/", None),
+    ],
+)
+def test_cpu_quota(files, own, quota, tmp_path):
+    assert cpu_quota(tree(tmp_path, files), own) == quota
 
 
 def config_space(*, control=None, size=4096):
