@@ -6,7 +6,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dflashctl.commands.weights_bring import Errand, Tally, bring, prove, refuse_bad
-from dflashctl.commands.weights_gather import Gathered, expected_folder, gather, roles, standing_folder
+from dflashctl.commands.weights_gather import (
+    Gathered,
+    expected_folder,
+    gather,
+    pair_of,
+    roles,
+    standing_folder,
+)
 from dflashctl.commands.weights_source import Wishes
 from dflashctl.core.errors import Permanent, Unavailable
 from dflashctl.core.findings import errors
@@ -17,10 +24,11 @@ from dflashctl.core.weights_lock import Lock, locked
 from dflashctl.ports.hub import TokenRules
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from dflashctl.core.engine import EngineBuild, ModelFacts
+    from dflashctl.core.findings import Finding
     from dflashctl.core.model_config import ModelConfig
     from dflashctl.env import Env
     from dflashctl.ports.profiles import LoadedProfile
@@ -60,14 +68,24 @@ def ensure_weights(
 
 def known_facts(env: Env, loaded: LoadedProfile) -> Mapping[str, ModelFacts]:
     """Facts of "target" and "draft" from configs that are already on disk: no network, no hashing, no error."""
-    found: dict[str, ModelFacts] = {}
+    return {role: config.facts for role, _, config in _known_configs(env, loaded)}
+
+
+def known_pair(env: Env, loaded: LoadedProfile) -> tuple[Finding, ...]:
+    """Whether the two models belong together, as far as what is already on disk tells; in the same way."""
+    known = tuple(_known_configs(env, loaded))
+    if len(known) < 2:  # noqa: PLR2004 - a pair
+        return ()
+    return pair_of(env, loaded, [config for _, _, config in known], known[1][1])
+
+
+def _known_configs(env: Env, loaded: LoadedProfile) -> Iterator[tuple[str, Path, ModelConfig]]:
     for role, ref in roles(loaded):
         folder = standing_folder(env, loaded, role, ref)
         text = env.weight_store.read_bytes(folder / CONFIG) if folder is not None else None
         config = parse_config_text(text) if text is not None else None
-        if config is not None:
-            found[role] = config.facts
-    return found
+        if folder is not None and config is not None:
+            yield role, folder, config
 
 
 def expected_folders(env: Env, loaded: LoadedProfile) -> Mapping[str, str]:

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from dflashctl.commands.ensure_weights import known_facts
+from dflashctl.commands.ensure_weights import known_facts, known_pair
 from dflashctl.commands.image_build import image_build
 from dflashctl.commands.own_server import gpus_kept, own_server
 from dflashctl.core.assumed import assumed_machine
@@ -17,6 +17,7 @@ from dflashctl.core.exposure import exposure
 from dflashctl.core.findings import Finding, Severity
 from dflashctl.core.instance import check_name
 from dflashctl.core.machine import Machine
+from dflashctl.core.pair import PAIR_CONTEXT
 from dflashctl.core.placement import gpus_needed
 from dflashctl.core.plan import Plan, PlanOptions, make_plan
 from dflashctl.core.profile import EngineName
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 # More than any host has; beyond it the plan is refused for too few GPUs instead of being made up.
 _MOST_ASSUMED = 64
 _ASSUMED = "machine_assumed"
+_CONTEXT = "context_beyond_draft"
 NEWEST_REFERENCE = ENGINES[EngineName.REFERENCE.value].NEWEST_RELEASE
 PYTHON_VARIABLE = "DFLASHCTL_ENGINE_PYTHON"
 
@@ -103,11 +105,24 @@ def planned(
 
 
 def planned_to_start(env: Env, request: PlanRequest) -> Planned:
-    """As `planned`, with what speaks about serving rather than about the machine; Permanent for an unusable key."""
+    """As `planned`, with what speaks about serving rather than about the machine; Permanent for an unusable key.
+
+    A real start looks at the weights itself; a dry run says of the pair what is to be known without them.
+    """
     env.api_key()
     made = planned(env, request)
-    more = (*exposure(made.plan, env.environ), *_listening(env, request, made.plan))
+    more = (
+        *exposure(made.plan, env.environ),
+        *_listening(env, request, made.plan),
+        *(_pair(env, made) if request.dry_run else ()),
+    )
     return replace(made, plan=replace(made.plan, findings=(*made.plan.findings, *more)))
+
+
+def _pair(env: Env, made: Planned) -> Iterator[Finding]:
+    """Without what a rule of the engine says already."""
+    told = {finding.id for finding in made.plan.findings}
+    return (f for f in known_pair(env, made.loaded) if f.id != PAIR_CONTEXT or _CONTEXT not in told)
 
 
 def _listening(env: Env, request: PlanRequest, plan: Plan) -> Iterator[Finding]:

@@ -29,6 +29,8 @@ from dflashctl.core.weights import ModelPlan
 from dflashctl.core.weights_lock import LockedModel, code_changes, difference, is_commit
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dflashctl.core.weights_lock import Lock
     from dflashctl.env import Env
     from dflashctl.ports.hub import TokenRules
@@ -64,7 +66,8 @@ def gather(env: Env, loaded: LoadedProfile, wishes: Wishes) -> Gathered:
         models.append(model)
         configs.append(config)
         findings += more
-    findings += _pair(env, loaded, models, configs)
+    if len(models) > 1:
+        findings += pair_of(env, loaded, configs, Path(models[1].folder))
     findings += engine_findings(loaded.profile, models, configs, wishes.build)
     return Gathered(
         models=tuple(models),
@@ -256,17 +259,17 @@ def _agree_to_code(
     )
 
 
-def _pair(
-    env: Env, loaded: LoadedProfile, models: list[ModelPlan], configs: list[ModelConfig]
+def pair_of(
+    env: Env, loaded: LoadedProfile, configs: Sequence[ModelConfig], draft_folder: Path
 ) -> tuple[Finding, ...]:
-    if len(models) < 2:  # noqa: PLR2004 - a pair
-        return ()
+    """Whether target and draft, in this order, belong together."""
+    (_, target), (_, draft) = roles(loaded)
     pair = Pair(
         target=configs[0],
         draft=configs[1],
-        target_name=models[0].label,
-        draft_name=models[1].label,
+        target_name=target.label,
+        draft_name=draft.label,
         profile=loaded.profile,
     )
-    shape = env.weight_store.tensor_shape(Path(models[1].folder) / _DRAFT_WEIGHTS, "fc.weight")
+    shape = env.weight_store.tensor_shape(draft_folder / _DRAFT_WEIGHTS, "fc.weight")
     return (*pair_findings(pair), *fc_finding(pair, shape))

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from dflashctl.core.profile import Profile
 
 _LONGER_CONTEXT = "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN"
+PAIR_CONTEXT = "pair.context"
 _WRONG_DRAFT = "use the draft that was trained for this target"
 
 
@@ -192,7 +193,7 @@ def _context(pair: Pair) -> Iterator[Finding]:
     allowed = pair.profile.environment.get(_LONGER_CONTEXT, "").lower() in {"1", "true", "yes", "y"}
     source = "memory.context_length in the profile" if asked else f"config.json of {pair.target_name}"
     yield Finding(
-        id="pair.context",
+        id=PAIR_CONTEXT,
         severity=Severity.WARNING if allowed else Severity.ERROR,
         summary=f"a context of {wanted} tokens is longer than the draft's own {own}",
         detail=f"{source}; {own} after rope scaling in config.json of {pair.draft_name}",
