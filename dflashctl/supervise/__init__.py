@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dflashctl.supervise.detached import result_of, start_detached
+    from dflashctl.supervise.detached import result_of
     from dflashctl.supervise.detached_start import DetachedStart
     from dflashctl.supervise.foreground import run
     from dflashctl.supervise.signals import StoppedEarly, stop_raises, stops_interrupt, undisturbed
@@ -15,7 +15,6 @@ __all__ = [
     "StoppedEarly",
     "result_of",
     "run",
-    "start_detached",
     "stop_raises",
     "stops_interrupt",
     "undisturbed",
@@ -25,7 +24,6 @@ _PLACES = {
     "DetachedStart": "detached_start",
     "result_of": "detached",
     "run": "foreground",
-    "start_detached": "detached",
     "StoppedEarly": "signals",
     "stop_raises": "signals",
     "stops_interrupt": "signals",

@@ -1,4 +1,4 @@
-"""Detached: start the supervisor in a session of its own, and wait until it is ready or has failed."""
+"""Detached: how a start in the background is, or how it ended."""
 
 from __future__ import annotations
 
@@ -12,30 +12,13 @@ from dflashctl.core.status import status_of
 from dflashctl.core.supervise_result import SuperviseResult
 from dflashctl.core.verdict import failure_finding
 from dflashctl.edges.log_tail import tail
-from dflashctl.supervise.detached_start import DetachedStart
 from dflashctl.supervise.signals import STOPS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from dflashctl.core.instance import InstanceRecord, Snapshot
-    from dflashctl.core.plan import Plan
-    from dflashctl.env import Env
-    from dflashctl.ports.instances import OwnedInstance
-
-
-def start_detached(
-    plan: Plan, env: Env, *, owned: OwnedInstance | None = None, wait: bool = True
-) -> SuperviseResult:
-    """Start it and return once it is ready or has failed; `owned` hands its lock over.
-
-    A KeyboardInterrupt passes through and leaves it running: who must tell of that uses DetachedStart.
-    """
-    with DetachedStart(env, plan) as start:
-        start.begin(owned)
-        if wait:
-            start.wait()
-        return result_of(start)
+    from dflashctl.supervise.detached_start import DetachedStart
 
 
 def result_of(start: DetachedStart) -> SuperviseResult:

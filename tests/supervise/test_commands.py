@@ -18,8 +18,8 @@ from dflashctl.core.instance import Phase
 from dflashctl.core.plan_file import dump_plan
 from dflashctl.core.report import envelope
 from dflashctl.env import Env
-from dflashctl.supervise import start_detached
 from tests.supervise.harness import free_port, wait_for
+from tests.support.start_detached import start_detached
 
 
 def test_status_tells_what_runs_with_live_figures(harness):
@@ -94,7 +94,7 @@ from pathlib import Path
 from dflashctl.core.errors import StateError
 from dflashctl.core.plan_file import load_plan
 from dflashctl.env import Env
-from dflashctl.supervise import start_detached
+from tests.support.start_detached import start_detached
 env, plan = Env(), load_plan(Path(sys.argv[1]).read_text())
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
 owned = env.instances.own(plan.name)

@@ -18,8 +18,8 @@ from dflashctl.core.errors import Busy, StateError
 from dflashctl.core.instance import Phase
 from dflashctl.edges import processes
 from dflashctl.edges.instances import FileInstances
-from dflashctl.supervise import start_detached
 from tests.supervise.harness import alive, command_lines, parent, wait_for
+from tests.support.start_detached import start_detached
 
 
 def guard_of(harness):
