@@ -13,8 +13,8 @@ from dflashctl.core.bench_export import to_csv
 from dflashctl.core.bench_gates import client_findings, error_findings, gate_findings
 from dflashctl.core.bench_judgement import judged
 from dflashctl.core.bench_remarks import doubts_told
-from dflashctl.core.bench_runs import BenchResult, BenchRun, Speedup
 from dflashctl.core.bench_serving_lines import to_bench_serving
+from dflashctl.core.bench_speedup import speedup_of
 from dflashctl.core.errors import ExitCode
 from dflashctl.core.findings import Finding, Severity, errors
 from dflashctl.core.report import Outcome, Report, to_json
@@ -24,16 +24,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dflashctl.core.bench_options import BenchOptions
+    from dflashctl.core.bench_runs import BenchResult, BenchRun
     from dflashctl.env import Env
-
-_NO_SPEEDUP = Speedup(per_request=None, aggregate=None)
 
 
 def with_speedups(runs: list[BenchRun]) -> list[BenchRun]:
     """Each run with speculation beside the one without, in the same load of the same prompts."""
     plain = {_load_of(run): run for run in runs if run.setting.speculation is False}
     return [
-        replace(run, speedup=_speedup(run, base))
+        replace(run, speedup=speedup_of(run, base))
         if run.setting.speculation is not False and (base := plain.get(_load_of(run)))
         else run
         for run in runs
@@ -51,17 +50,6 @@ def _load_of(run: BenchRun) -> tuple[object, ...]:
         setting.cache_flushed,
     )
     return (*same, common(setting.overrides))
-
-
-def _speedup(run: BenchRun, base: BenchRun) -> Speedup | None:
-    """None where neither ratio is known, as when one side's rates are withheld."""
-    rate, plain = run.summary.per_request_tokens_per_s, base.summary.per_request_tokens_per_s
-    total, plain_total = run.summary.output_tokens_per_s, base.summary.output_tokens_per_s
-    found = Speedup(
-        per_request=rate.p50 / plain.p50 if rate and plain and plain.p50 else None,
-        aggregate=total / plain_total if total and plain_total else None,
-    )
-    return None if found == _NO_SPEEDUP else found
 
 
 def report_of(
@@ -128,9 +116,25 @@ def _notes(runs: tuple[BenchRun, ...]) -> tuple[Finding, ...]:
     told = [
         Finding(id="bench.warning", severity=Severity.WARNING, summary=f"{run.setting.label}: {warning}")
         for run in runs
-        for warning in (*run.warnings, *_disagreement(run), *doubts_told(run.summary.doubts))
+        for warning in (
+            *run.warnings,
+            *_other_turns(run),
+            *_disagreement(run),
+            *doubts_told(run.summary.doubts),
+        )
     ]
     return (*slower, *told)
+
+
+def _other_turns(run: BenchRun) -> tuple[str, ...]:
+    shared = run.speedup.shared_turns if run.speedup is not None else None
+    if shared is None:
+        return ()
+    told = (
+        f"it did not finish the same turns as the run without speculation: the speed-up of one request is of the {shared} "
+        "that both finished, and there is none of all requests"
+    )
+    return (told,)
 
 
 def _disagreement(run: BenchRun) -> tuple[str, ...]:

@@ -39,10 +39,14 @@ class Bucket:
 
 @dataclass(frozen=True, kw_only=True)
 class Speedup:
-    """The run beside the one without speculation in the same setting; above 1 is faster."""
+    """The run beside the one without speculation in the same setting; above 1 is faster.
+
+    `shared_turns`: how many turns both finished and `per_request` is of, when those were not the same; else None.
+    """
 
     per_request: float | None
     aggregate: float | None
+    shared_turns: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -84,6 +84,7 @@ class BucketView:
 class SpeedupView:
     per_request: float | None = None
     aggregate: float | None = None
+    shared_turns: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
