@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from dflashctl.core.bench_likeness import conduct, differences, unlike, unlike_models
 from dflashctl.core.bench_pairing import left_over, paired
+from dflashctl.core.bench_shared import same_turns, shared_notes, shared_turns
 from dflashctl.core.failures import counted, too_many
 from dflashctl.core.stats import Interval, bootstrap_rounds, percentile
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from dflashctl.core.bench_setting import Samples
+    from dflashctl.core.bench_shared import Positions
     from dflashctl.core.run_view import RunFile, RunView
 
 _ROUNDS = 2000
@@ -133,21 +135,24 @@ def compare(a: RunFile, b: RunFile, *, allow_unlike: bool = False, seed: int = 0
 
 def _pair(a: RunFile, one: RunView, b: RunFile, other: RunView, *, allow_unlike: bool, seed: int) -> RunPair:
     refusals = unlike(one.setting, other.setting) + unlike_models(a.provenance(one), b.provenance(other))
-    same_prompts = one.samples.ids == other.samples.ids
+    shared = shared_turns(one, other)
     changes: tuple[MetricChange, ...] = ()
     if not refusals or allow_unlike:
-        found = (
-            _change(metric, one.samples, other.samples, paired=same_prompts, seed=seed) for metric in _METRICS
-        )
+        found = (_change(metric, one.samples, other.samples, shared=shared, seed=seed) for metric in _METRICS)
         changes = tuple(change for change in (*found, _throughput(one, other)) if change is not None)
     label = one.label if one.label == other.label else f"{one.label} → {other.label}"
-    notes = (*conduct(one, other), *differences(a.provenance(one), b.provenance(other)))
+    notes = (
+        *shared_notes(one, other, shared),
+        *_throughput_notes(one, other),
+        *conduct(one, other),
+        *differences(a.provenance(one), b.provenance(other)),
+    )
     return RunPair(
         label=label,
         refusals=refusals,
         notes=notes,
         changes=changes,
-        paired=same_prompts,
+        paired=bool(shared),
         lacks=_lacks(one, other),
     )
 
@@ -195,10 +200,14 @@ def _why(run: RunView) -> str:
     return ": every request failed" if run.errors == run.requests else ""
 
 
-def _change(metric: _Metric, one: Samples, other: Samples, *, paired: bool, seed: int) -> MetricChange | None:
+def _change(
+    metric: _Metric, one: Samples, other: Samples, *, shared: Positions, seed: int
+) -> MetricChange | None:
+    """Of the shared turns alone where there are some: a turn without this figure on one side is left out on both."""
     mine, theirs = metric.pick(one), metric.pick(other)
-    if paired:
-        both = [(x, y) for x, y in zip(mine, theirs, strict=True) if x is not None and y is not None]
+    if shared:
+        pairs = ((mine[i], theirs[k]) for i, k in shared)
+        both = [(x, y) for x, y in pairs if x is not None and y is not None]
         left, right = [x for x, _ in both], [y for _, y in both]
     else:
         left, right = [x for x in mine if x is not None], [y for y in theirs if y is not None]
@@ -207,14 +216,28 @@ def _change(metric: _Metric, one: Samples, other: Samples, *, paired: bool, seed
     a, b = metric.summary(left), metric.summary(right)
     if not a:
         return None
-    interval = _interval(metric.summary, left, right, paired=paired, seed=seed)
+    interval = _interval(metric.summary, left, right, paired=bool(shared), seed=seed)
     return _told(metric.name, a, b, interval, higher_is_better=metric.higher_is_better)
 
 
 def _throughput(one: RunView, other: RunView) -> MetricChange | None:
     """One figure a run has no interval: it is shown, and judges nothing."""
     a, b = one.output_tokens_per_s, other.output_tokens_per_s
-    return _told(_THROUGHPUT, a, b, None, higher_is_better=True) if a and b else None
+    if not a or not b or _other_work(one, other):
+        return None
+    return _told(_THROUGHPUT, a, b, None, higher_is_better=True)
+
+
+def _other_work(one: RunView, other: RunView) -> bool:
+    """The rate of all requests of a run cannot be taken of some of them, as the other run's rate would need it."""
+    return bool(one.unfinished or other.unfinished) and not same_turns(one, other)
+
+
+def _throughput_notes(one: RunView, other: RunView) -> tuple[str, ...]:
+    if not _other_work(one, other):
+        return ()
+    sides = " and ".join(side for side, run in (("A", one), ("B", other)) if run.unfinished)
+    return (f"{_THROUGHPUT} is left out: unfinished in {sides}, it is a rate of other turns",)
 
 
 def _told(

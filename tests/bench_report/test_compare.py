@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from statistics import fmean
 
 import pytest
 
@@ -10,6 +11,7 @@ from dflashctl.core import bench_pairing
 from dflashctl.core.bench_compare import Change, compare
 from dflashctl.core.bench_judgement import judged, regressions
 from dflashctl.core.bench_record import RequestError
+from dflashctl.core.bench_runs import Unfinished
 from dflashctl.core.bench_setting import GpuReading, ModelIdentity
 from dflashctl.core.findings import Severity, errors
 from tests.bench_report.made_runs import ORIGIN, record, run, run_file, spread, withheld
@@ -254,3 +256,91 @@ def test_a_benchmark_that_measures_fewer_runs_than_the_earlier_one_is_not_failed
     comparison = compare(run_file(SOUND, spread(20, concurrency=8)), run_file(SOUND))
     (told,) = judged(comparison, 1e9, whole=False)
     assert told.severity is Severity.WARNING
+
+
+def longer_later(count: int = 30, *, first: int = 0, bad: tuple[int, ...] = (), unfinished=None, **changes):
+    """The requests from `first` on: later ones need ever fewer verify steps; those of `bad` failed."""
+    records = [record(i, steps=60 - i) for i in range(first, count)]
+    broken = [
+        replace(r, error=RequestError.STATUS, status=429) if r.id in {f"gsm8k/{i}" for i in bad} else r
+        for r in records
+    ]
+    return replace(run(broken, **changes), unfinished=unfinished)
+
+
+CUT = Unfinished.MAX_DURATION
+FIRST_8 = fmean(120 / (60 - i) for i in range(8))
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "mean", "note"),
+    [
+        (longer_later(), longer_later(), fmean(120 / (60 - i) for i in range(30)), None),
+        (
+            longer_later(),
+            longer_later(8, unfinished=CUT),
+            FIRST_8,
+            "8 turns that both runs have, of 30 in A and 8 in B",
+        ),
+        (
+            longer_later(8, unfinished=CUT),
+            longer_later(),
+            FIRST_8,
+            "8 turns that both runs have, of 8 in A and 30 in B",
+        ),
+        (
+            longer_later(12, first=3, unfinished=CUT),
+            longer_later(20, unfinished=CUT),
+            fmean(120 / (60 - i) for i in range(3, 12)),
+            "9 turns that both runs have, of 9 in A and 20 in B",
+        ),
+        # a conversation whose answer failed has no further turn: nothing is unfinished, and ids differ all the same
+        (longer_later(), longer_later(29), fmean(120 / (60 - i) for i in range(29)), "29 turns"),
+        # a request that failed on one side is left out on both
+        (
+            longer_later(),
+            longer_later(8, bad=(7,), unfinished=CUT),
+            fmean(120 / (60 - i) for i in range(7)),
+            "8 turns that both runs have",
+        ),
+    ],
+)
+def test_runs_of_the_same_prompts_are_compared_over_the_turns_that_both_have(a, b, mean, note):
+    pair, found = changes(run_file(a), run_file(b))
+    assert pair.paired
+    assert found["accept_length.mean"].a == pytest.approx(mean)
+    assert {change.relative for name, change in found.items() if name != "output_tokens_per_s"} == {0}
+    assert regressions(compare(run_file(a), run_file(b)), 0.0) == ()
+    told = [n for n in pair.notes if "turns that both runs have" in n]
+    assert (note in told[0]) if note else not told
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "shown"),
+    [
+        (longer_later(), longer_later(), True),
+        (longer_later(), longer_later(8, unfinished=CUT), False),
+        (longer_later(8, unfinished=CUT), longer_later(), False),
+        (longer_later(8, unfinished=CUT), longer_later(8, unfinished=CUT), True),
+        (longer_later(8, unfinished=CUT), longer_later(9, unfinished=CUT), False),
+        (longer_later(), longer_later(29), True),
+    ],
+)
+def test_the_rate_of_an_unfinished_run_stands_beside_none_of_other_turns(a, b, shown):
+    pair, found = changes(run_file(a), run_file(b))
+    assert ("output_tokens_per_s" in found) is shown
+    assert any("output_tokens_per_s is left out" in note for note in pair.notes) is not shown
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        (spread(20), spread(20, prompts_hash="other")),
+        (run([record(0), record(0), record(1)]), run([record(0), record(1)])),
+        (longer_later(8), longer_later(20, first=12)),
+    ],
+)
+def test_turns_that_may_be_others_are_not_paired(a, b):
+    pair, found = changes(run_file(a), run_file(b), allow_unlike=True)
+    assert not pair.paired
+    assert found
