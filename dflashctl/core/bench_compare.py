@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from dflashctl.core.bench_likeness import conduct, differences, unlike, unlike_models
 from dflashctl.core.bench_pairing import left_over, paired
-from dflashctl.core.bench_shared import same_turns, shared_notes, shared_turns
+from dflashctl.core.bench_shared import FOR_CAPACITY, same_turns, shared_notes, shared_turns
 from dflashctl.core.failures import counted, too_many
 from dflashctl.core.stats import Interval, bootstrap_rounds, percentile
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _ROUNDS = 2000
 _FEWEST = 2
 _THROUGHPUT = "output_tokens_per_s"
+_ACCEPT_LENGTH = "accept_length.mean"
 
 
 class Change(str, Enum):
@@ -105,7 +106,7 @@ def accept_lengths(samples: Samples) -> tuple[float | None, ...]:
 
 
 _METRICS = (
-    _Metric(name="accept_length.mean", pick=accept_lengths, summary=fmean, higher_is_better=True),
+    _Metric(name=_ACCEPT_LENGTH, pick=accept_lengths, summary=fmean, higher_is_better=True),
     _Metric(
         name="per_request_tokens_per_s.p50",
         pick=lambda s: s.tokens_per_s,
@@ -135,15 +136,24 @@ def compare(a: RunFile, b: RunFile, *, allow_unlike: bool = False, seed: int = 0
 
 def _pair(a: RunFile, one: RunView, b: RunFile, other: RunView, *, allow_unlike: bool, seed: int) -> RunPair:
     refusals = unlike(one.setting, other.setting) + unlike_models(a.provenance(one), b.provenance(other))
-    shared = shared_turns(one, other)
+    shared, shown = shared_turns(one, other), _only_shown(one, other)
     changes: tuple[MetricChange, ...] = ()
     if not refusals or allow_unlike:
-        found = (_change(metric, one.samples, other.samples, shared=shared, seed=seed) for metric in _METRICS)
+        found = (
+            _change(
+                metric, one.samples, other.samples, shared=shared, judged=metric.name not in shown, seed=seed
+            )
+            for metric in _METRICS
+        )
         changes = tuple(change for change in (*found, _throughput(one, other)) if change is not None)
     label = one.label if one.label == other.label else f"{one.label} → {other.label}"
     notes = (
         *shared_notes(one, other, shared),
         *_throughput_notes(one, other),
+        *(
+            f"{name} is not judged: {one.setting.dataset} is for capacity, its texts made anew"
+            for name in shown
+        ),
         *conduct(one, other),
         *differences(a.provenance(one), b.provenance(other)),
     )
@@ -157,6 +167,11 @@ def _pair(a: RunFile, one: RunView, b: RunFile, other: RunView, *, allow_unlike:
     )
 
 
+def _only_shown(one: RunView, other: RunView) -> tuple[str, ...]:
+    """Figures that say nothing of the server in these runs: they have no interval and are missed nowhere."""
+    return (_ACCEPT_LENGTH,) if {one.setting.dataset, other.setting.dataset} & FOR_CAPACITY else ()
+
+
 def _lacks(one: RunView, other: RunView) -> tuple[Lack, ...]:
     """Requests that failed on either side, figures that one side alone has, and those that both withhold."""
     failed = tuple(
@@ -168,7 +183,8 @@ def _lacks(one: RunView, other: RunView) -> tuple[Lack, ...]:
         for side, run in (("A", one), ("B", other))
         if run.errors
     )
-    mine, theirs = _measured(one), _measured(other)
+    shown = _only_shown(one, other)
+    mine, theirs = ([m for m in _measured(run) if m not in shown] for run in (one, other))
     absent = (
         ("A", one, [m for m in theirs if m not in mine]),
         ("B", other, [m for m in mine if m not in theirs]),
@@ -201,9 +217,12 @@ def _why(run: RunView) -> str:
 
 
 def _change(
-    metric: _Metric, one: Samples, other: Samples, *, shared: Positions, seed: int
+    metric: _Metric, one: Samples, other: Samples, *, shared: Positions, judged: bool, seed: int
 ) -> MetricChange | None:
-    """Of the shared turns alone where there are some: a turn without this figure on one side is left out on both."""
+    """Of the shared turns alone where there are some: a turn without this figure on one side is left out on both.
+
+    Without an interval when it is not to be `judged`.
+    """
     mine, theirs = metric.pick(one), metric.pick(other)
     if shared:
         pairs = ((mine[i], theirs[k]) for i, k in shared)
@@ -216,7 +235,7 @@ def _change(
     a, b = metric.summary(left), metric.summary(right)
     if not a:
         return None
-    interval = _interval(metric.summary, left, right, paired=bool(shared), seed=seed)
+    interval = _interval(metric.summary, left, right, paired=bool(shared), seed=seed) if judged else None
     return _told(metric.name, a, b, interval, higher_is_better=metric.higher_is_better)
 
 

@@ -9,8 +9,10 @@ if TYPE_CHECKING:
 
 Positions = tuple[tuple[int, int], ...]
 
-# Built-in workloads whose texts are made anew in each run, under the same ids and the same hash.
+# Built-in workloads whose texts are made anew in each run, under the same ids and the same hash, for cold caches.
 MADE_ANEW = frozenset({"humaneval-long", "random", "shared-prefix"})
+# Those of them that ask nothing, so that their accept length is the made text's, not the server's.
+FOR_CAPACITY = frozenset({"random", "shared-prefix"})
 
 
 def shared_turns(one: RunView, other: RunView) -> Positions:

@@ -13,6 +13,7 @@ from dflashctl.core.bench_judgement import judged, regressions
 from dflashctl.core.bench_record import RequestError
 from dflashctl.core.bench_runs import Unfinished
 from dflashctl.core.bench_setting import GpuReading, ModelIdentity
+from dflashctl.core.bench_shared import MADE_ANEW
 from dflashctl.core.findings import Severity, errors
 from tests.bench_report.made_runs import ORIGIN, record, run, run_file, spread, withheld
 
@@ -344,3 +345,36 @@ def test_turns_that_may_be_others_are_not_paired(a, b):
     pair, found = changes(run_file(a), run_file(b), allow_unlike=True)
     assert not pair.paired
     assert found
+
+
+def anew(name: str, steps: int, **changes):
+    return run([record(i, steps=steps + (i % 5) - 2) for i in range(40)], dataset=name, **changes)
+
+
+@pytest.mark.parametrize("name", sorted(MADE_ANEW))
+def test_texts_made_anew_are_never_paired_by_their_ids(name):
+    """Each side has the same values in another order, as other texts under the same ids give them."""
+    turned = run([record(i, steps=20 + ((i + 3) % 5) - 2) for i in range(40)], dataset=name)
+    pair, found = changes(run_file(anew(name, 20)), run_file(turned))
+    assert not pair.paired
+    assert pair.refusals == ()
+    assert found["tpot_ms.p50"].interval.low < 0 < found["tpot_ms.p50"].interval.high
+
+
+@pytest.mark.parametrize(
+    ("name", "fails"),
+    [("gsm8k", True), ("humaneval-long", True), ("random", False), ("shared-prefix", False)],
+)
+def test_the_accept_length_of_texts_for_capacity_is_shown_and_not_judged(name, fails):
+    a, b = run_file(anew(name, 20)), run_file(anew(name, 40))
+    pair, found = changes(a, b)
+    loss = found["accept_length.mean"]
+    assert loss.relative == pytest.approx(-0.5, abs=0.02)
+    assert (loss.interval is not None) is fails
+    assert any("accept_length.mean" in told for told in regressions(compare(a, b), 0.05)) is fails
+    assert any("accept_length.mean is not judged" in note for note in pair.notes) is not fails
+    none = run([record(i, steps=None) for i in range(40)], dataset=name)
+    lacking = judged(compare(a, run_file(none)), 1e9)
+    assert any("no accept_length.mean" in f.summary for f in errors(lacking)) is fails
+    accept_only = compare(run_file(withheld(anew(name, 20))), run_file(withheld(anew(name, 20))))
+    assert any("no figure has an interval" in f.summary for f in judged(accept_only, 1e9)) is not fails
