@@ -8,8 +8,8 @@ from random import Random
 from statistics import fmean, median
 from typing import TYPE_CHECKING
 
-from dflashctl.core.bench_likeness import conduct, differences, unlike, unlike_models
-from dflashctl.core.bench_pairing import left_over, paired
+from dflashctl.core.bench_likeness import conduct, differences
+from dflashctl.core.bench_pairing import Match, left_over, paired, refusals
 from dflashctl.core.bench_shared import FOR_CAPACITY, same_turns, shared_notes, shared_turns
 from dflashctl.core.failures import counted, too_many
 from dflashctl.core.stats import Interval, bootstrap_rounds, percentile
@@ -82,7 +82,7 @@ class RunPair:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """`only_a` and `only_b` are labels of runs without a partner."""
+    """`only_a` and `only_b` are labels without a partner."""
 
     a: str
     b: str
@@ -120,25 +120,26 @@ _METRICS = (
 
 
 def compare(a: RunFile, b: RunFile, *, allow_unlike: bool = False, seed: int = 0) -> Comparison:
-    """Every run of A beside the run of B with the same data set, block size and load.
+    """Every run of A beside the run of B with the same data set, block size and load; of several the newest that fit.
 
     When neither file has several of one kind, block size and speculation may differ: then they are what is compared.
     """
-    found = paired(a.runs, b.runs)
+    found = paired(a, b)
     return Comparison(
         a=a.name,
         b=b.name,
-        pairs=tuple(_pair(a, one, b, other, allow_unlike=allow_unlike, seed=seed) for one, other in found),
-        only_a=left_over(a.runs, (one for one, _ in found)),
-        only_b=left_over(b.runs, (other for _, other in found)),
+        pairs=tuple(_pair(a, b, match, allow_unlike=allow_unlike, seed=seed) for match in found),
+        only_a=left_over(a.runs, (match.one for match in found)),
+        only_b=left_over(b.runs, (match.other for match in found)),
     )
 
 
-def _pair(a: RunFile, one: RunView, b: RunFile, other: RunView, *, allow_unlike: bool, seed: int) -> RunPair:
-    refusals = unlike(one.setting, other.setting) + unlike_models(a.provenance(one), b.provenance(other))
+def _pair(a: RunFile, b: RunFile, match: Match, *, allow_unlike: bool, seed: int) -> RunPair:
+    one, other = match.one, match.other
+    refused = refusals(a, one, b, other)
     shared, shown = shared_turns(one, other), _only_shown(one, other)
     changes: tuple[MetricChange, ...] = ()
-    if not refusals or allow_unlike:
+    if not refused or allow_unlike:
         found = (
             _change(
                 metric, one.samples, other.samples, shared=shared, judged=metric.name not in shown, seed=seed
@@ -148,6 +149,7 @@ def _pair(a: RunFile, one: RunView, b: RunFile, other: RunView, *, allow_unlike:
         changes = tuple(change for change in (*found, _throughput(one, other)) if change is not None)
     label = one.label if one.label == other.label else f"{one.label} → {other.label}"
     notes = (
+        *match.notes,
         *shared_notes(one, other, shared),
         *_throughput_notes(one, other),
         *(
@@ -159,7 +161,7 @@ def _pair(a: RunFile, one: RunView, b: RunFile, other: RunView, *, allow_unlike:
     )
     return RunPair(
         label=label,
-        refusals=refusals,
+        refusals=refused,
         notes=notes,
         changes=changes,
         paired=bool(shared),

@@ -11,10 +11,12 @@ from dflashctl.core import bench_pairing
 from dflashctl.core.bench_compare import Change, compare
 from dflashctl.core.bench_judgement import judged, regressions
 from dflashctl.core.bench_record import RequestError
-from dflashctl.core.bench_runs import Unfinished
+from dflashctl.core.bench_runs import BenchResult, Unfinished
 from dflashctl.core.bench_setting import GpuReading, ModelIdentity
 from dflashctl.core.bench_shared import MADE_ANEW
 from dflashctl.core.findings import Severity, errors
+from dflashctl.core.report import to_json
+from dflashctl.core.run_view import read_run_file
 from tests.bench_report.made_runs import ORIGIN, record, run, run_file, spread, withheld
 
 
@@ -200,11 +202,75 @@ def test_block_sizes_can_be_compared_where_each_file_has_one():
 def test_runs_are_paired_by_label_before_any_near_match(in_a, in_b, wanted, alone):
     a, b = (run_file(*(spread(20, block_size=size) for size in sizes)) for sizes in (in_a, in_b))
     found = [
-        (one.setting.block_size, other.setting.block_size)
-        for one, other in bench_pairing.paired(a.runs, b.runs)
+        (match.one.setting.block_size, match.other.setting.block_size) for match in bench_pairing.paired(a, b)
     ]
     assert found == wanted
     assert compare(a, b).only_a == alone
+
+
+def appended(*runs):
+    """A file of runs with one label, oldest first: the output limit of each, or that and the target's commit."""
+    asked = [each if isinstance(each, tuple) else (each, "2" * 40) for each in runs]
+    origins = [replace(ORIGIN, target=replace(ORIGIN.target, revision=commit)) for _, commit in asked]
+    made = [replace(spread(20, max_tokens=limit), session=at) for at, (limit, _) in enumerate(asked)]
+    return read_run_file(
+        to_json(BenchResult(runs=tuple(made), sessions=tuple(origins), path="h.json")), "h.json"
+    )
+
+
+@pytest.mark.parametrize(
+    ("in_a", "in_b", "wanted"),
+    [
+        # the one that fits, wherever it stands
+        ((48, 32), (32,), [(1, 0)]),
+        ((32, 48), (32,), [(0, 0)]),
+        ((32,), (48, 32), [(0, 1)]),
+        ((32,), (32, 48), [(0, 0)]),
+        # the newest of those that fit
+        ((32, 32, 48), (32,), [(1, 0)]),
+        ((32,), (32, 32), [(0, 1)]),
+        # each with its own, and repeated ones in their order
+        ((48, 32), (32, 48), [(0, 1), (1, 0)]),
+        ((32, 32), (32, 32), [(0, 0), (1, 1)]),
+        ((32, 32, 32), (32, 32), [(1, 0), (2, 1)]),
+        # an old run without a partner is not refused beside one that has a partner
+        ((48, 32), (32, 32), [(1, 1)]),
+        # none fits: the newest of both, and refused
+        ((48, 64), (32, 16), [(1, 1)]),
+        # what the session says counts as much as the setting
+        (((32, "1" * 40), 32), (32,), [(1, 0)]),
+        ((32, (32, "1" * 40)), (32,), [(0, 0)]),
+    ],
+)
+def test_of_several_runs_with_one_label_those_that_fit_are_taken_and_then_the_newest(in_a, in_b, wanted):
+    a, b = appended(*in_a), appended(*in_b)
+    comparison = compare(a, b)
+    found = [(m.one.session, m.other.session) for m in bench_pairing.paired(a, b)]
+    assert found == wanted
+    assert (comparison.only_a, comparison.only_b) == ((), ())
+    for pair, (i, k) in zip(comparison.pairs, wanted, strict=True):
+        for side, runs, place in (("A", in_a, i), ("B", in_b, k)):
+            told = [note for note in pair.notes if note.startswith(f"{side} has")]
+            assert len(told) == (len(runs) > 1)
+            assert all(f"{len(runs)} runs" in note and f"run {place + 1} of" in note for note in told)
+    fits = in_a != (48, 64)
+    assert [bool(pair.refusals) for pair in comparison.pairs] == [not fits] * len(wanted)
+    assert bool(errors(judged(comparison, 1e9))) is not fits
+
+
+@pytest.mark.parametrize(("in_a", "told"), [((32, 48), True), ((48, 32), False), ((32, 32), False)])
+def test_a_newer_run_that_does_not_fit_is_told(in_a, told):
+    (pair,) = compare(appended(*in_a), appended(32)).pairs
+    assert any("a newer one does not fit" in note for note in pair.notes) is told
+
+
+def test_a_near_match_takes_the_newest_that_fits_and_none_that_an_equal_label_left():
+    a = run_file(spread(20, max_tokens=32), spread(20, max_tokens=48), spread(20))
+    (pair,) = compare(a, run_file(spread(15, block_size=16, max_tokens=48))).pairs
+    assert (pair.label, pair.refusals) == ("gsm8k, block 8, c1 → gsm8k, block 16, c1", ())
+    left = compare(run_file(spread(20), spread(20)), run_file(spread(20), spread(15, block_size=16)))
+    assert [p.label for p in left.pairs] == ["gsm8k, block 8, c1"]
+    assert left.only_b == ("gsm8k, block 16, c1",)
 
 
 def failing(count: int, bad: int, **changes):
