@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from dflashctl.core.bench_likeness import conduct, differences
 from dflashctl.core.bench_pairing import Match, left_over, paired, refusals
-from dflashctl.core.bench_shared import FOR_CAPACITY, same_turns, shared_notes, shared_turns
+from dflashctl.core.bench_shared import FOR_CAPACITY, other_work, shared_notes, shared_turns
 from dflashctl.core.failures import counted, too_many
 from dflashctl.core.stats import Interval, bootstrap_rounds, percentile
 
@@ -151,7 +151,11 @@ def _pair(a: RunFile, b: RunFile, match: Match, *, allow_unlike: bool, seed: int
     notes = (
         *match.notes,
         *shared_notes(one, other, shared),
-        *_throughput_notes(one, other),
+        *(
+            (f"{_THROUGHPUT} is left out: in an unfinished run it is of other turns",)
+            if other_work(one, other)
+            else ()
+        ),
         *(
             f"{name} is not judged: {one.setting.dataset} is for capacity, its texts made anew"
             for name in shown
@@ -244,21 +248,9 @@ def _change(
 def _throughput(one: RunView, other: RunView) -> MetricChange | None:
     """One figure a run has no interval: it is shown, and judges nothing."""
     a, b = one.output_tokens_per_s, other.output_tokens_per_s
-    if not a or not b or _other_work(one, other):
+    if not a or not b or other_work(one, other):
         return None
     return _told(_THROUGHPUT, a, b, None, higher_is_better=True)
-
-
-def _other_work(one: RunView, other: RunView) -> bool:
-    """The rate of all requests of a run cannot be taken of some of them, as the other run's rate would need it."""
-    return bool(one.unfinished or other.unfinished) and not same_turns(one, other)
-
-
-def _throughput_notes(one: RunView, other: RunView) -> tuple[str, ...]:
-    if not _other_work(one, other):
-        return ()
-    sides = " and ".join(side for side, run in (("A", one), ("B", other)) if run.unfinished)
-    return (f"{_THROUGHPUT} is left out: unfinished in {sides}, it is a rate of other turns",)
 
 
 def _told(

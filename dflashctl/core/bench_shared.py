@@ -32,9 +32,9 @@ def shared_turns(one: RunView, other: RunView) -> Positions:
     return tuple((at, places[name]) for at, name in enumerate(ids) if name in places)
 
 
-def same_turns(one: RunView, other: RunView) -> bool:
-    """Whether both runs have a turn of every id that either has, so that a rate of all of them means the same work."""
-    return sorted(one.samples.ids) == sorted(other.samples.ids)
+def other_work(one: RunView, other: RunView) -> bool:
+    """Whether a rate of all turns of a run is of others than the other run's, as one of the two is unfinished."""
+    return bool(one.unfinished or other.unfinished) and sorted(one.samples.ids) != sorted(other.samples.ids)
 
 
 def shared_notes(one: RunView, other: RunView, shared: Positions) -> tuple[str, ...]:
