@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from dflashctl.commands.bench_save import read_document
 from dflashctl.core.bench_compare import compare
 from dflashctl.core.bench_judgement import judged
+from dflashctl.core.bench_ranges import MAX_REGRESSION
 from dflashctl.core.errors import ExitCode
 from dflashctl.core.findings import errors
 from dflashctl.core.report import Outcome, Report
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 def bench_compare(
     env: Env, a: str, b: str, *, allow_unlike: bool = False, max_regression: float | None = None
 ) -> Report:
-    """`max_regression` is a share: 0.05 lets B be 5 % worse."""
+    """`max_regression` is a share: 0.05 lets B be 5 % worse. UsageProblem for one out of its range."""
+    MAX_REGRESSION.require(max_regression)
     first, second = (read_run_file(read_document(env.cwd / path), path) for path in (a, b))
     comparison = compare(first, second, allow_unlike=allow_unlike)
     findings = judged(comparison, max_regression, allow_unlike=allow_unlike)

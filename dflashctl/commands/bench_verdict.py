@@ -14,6 +14,7 @@ from dflashctl.core.bench_gates import client_findings, error_findings, gate_fin
 from dflashctl.core.bench_judgement import judged
 from dflashctl.core.bench_remarks import doubts_told
 from dflashctl.core.bench_serving_lines import to_bench_serving
+from dflashctl.core.bench_shared import FOR_CAPACITY
 from dflashctl.core.bench_speedup import speedup_of
 from dflashctl.core.errors import ExitCode
 from dflashctl.core.findings import Finding, Severity, errors
@@ -127,6 +128,10 @@ def _notes(runs: tuple[BenchRun, ...]) -> tuple[Finding, ...]:
 
 
 def _other_turns(run: BenchRun) -> tuple[str, ...]:
+    if run.speedup is not None and run.setting.dataset in FOR_CAPACITY:
+        return (
+            "its texts are made anew in each run: the run without speculation had others of the same length",
+        )
     shared = run.speedup.shared_turns if run.speedup is not None else None
     if shared is None:
         return ()

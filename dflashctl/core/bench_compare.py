@@ -8,8 +8,9 @@ from random import Random
 from statistics import fmean, median
 from typing import TYPE_CHECKING
 
-from dflashctl.core.bench_likeness import conduct, differences, unlike, unlike_models
-from dflashctl.core.bench_pairing import left_over, paired
+from dflashctl.core.bench_likeness import conduct, differences
+from dflashctl.core.bench_pairing import Match, left_over, paired, refusals
+from dflashctl.core.bench_shared import FOR_CAPACITY, other_work, shared_notes, shared_turns
 from dflashctl.core.failures import counted, too_many
 from dflashctl.core.stats import Interval, bootstrap_rounds, percentile
 
@@ -17,11 +18,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from dflashctl.core.bench_setting import Samples
+    from dflashctl.core.bench_shared import Positions
     from dflashctl.core.run_view import RunFile, RunView
 
 _ROUNDS = 2000
 _FEWEST = 2
 _THROUGHPUT = "output_tokens_per_s"
+_ACCEPT_LENGTH = "accept_length.mean"
 
 
 class Change(str, Enum):
@@ -79,7 +82,7 @@ class RunPair:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """`only_a` and `only_b` are labels of runs without a partner."""
+    """`only_a` and `only_b` are labels without a partner."""
 
     a: str
     b: str
@@ -103,7 +106,7 @@ def accept_lengths(samples: Samples) -> tuple[float | None, ...]:
 
 
 _METRICS = (
-    _Metric(name="accept_length.mean", pick=accept_lengths, summary=fmean, higher_is_better=True),
+    _Metric(name=_ACCEPT_LENGTH, pick=accept_lengths, summary=fmean, higher_is_better=True),
     _Metric(
         name="per_request_tokens_per_s.p50",
         pick=lambda s: s.tokens_per_s,
@@ -117,39 +120,62 @@ _METRICS = (
 
 
 def compare(a: RunFile, b: RunFile, *, allow_unlike: bool = False, seed: int = 0) -> Comparison:
-    """Every run of A beside the run of B with the same data set, block size and load.
+    """Every run of A beside the run of B with the same data set, block size and load; of several the newest that fit.
 
     When neither file has several of one kind, block size and speculation may differ: then they are what is compared.
     """
-    found = paired(a.runs, b.runs)
+    found = paired(a, b)
     return Comparison(
         a=a.name,
         b=b.name,
-        pairs=tuple(_pair(a, one, b, other, allow_unlike=allow_unlike, seed=seed) for one, other in found),
-        only_a=left_over(a.runs, (one for one, _ in found)),
-        only_b=left_over(b.runs, (other for _, other in found)),
+        pairs=tuple(_pair(a, b, match, allow_unlike=allow_unlike, seed=seed) for match in found),
+        only_a=left_over(a.runs, (match.one for match in found)),
+        only_b=left_over(b.runs, (match.other for match in found)),
     )
 
 
-def _pair(a: RunFile, one: RunView, b: RunFile, other: RunView, *, allow_unlike: bool, seed: int) -> RunPair:
-    refusals = unlike(one.setting, other.setting) + unlike_models(a.provenance(one), b.provenance(other))
-    same_prompts = one.samples.ids == other.samples.ids
+def _pair(a: RunFile, b: RunFile, match: Match, *, allow_unlike: bool, seed: int) -> RunPair:
+    one, other = match.one, match.other
+    refused = refusals(a, one, b, other)
+    shared, shown = shared_turns(one, other), _only_shown(one, other)
     changes: tuple[MetricChange, ...] = ()
-    if not refusals or allow_unlike:
+    if not refused or allow_unlike:
         found = (
-            _change(metric, one.samples, other.samples, paired=same_prompts, seed=seed) for metric in _METRICS
+            _change(
+                metric, one.samples, other.samples, shared=shared, judged=metric.name not in shown, seed=seed
+            )
+            for metric in _METRICS
         )
         changes = tuple(change for change in (*found, _throughput(one, other)) if change is not None)
     label = one.label if one.label == other.label else f"{one.label} → {other.label}"
-    notes = (*conduct(one, other), *differences(a.provenance(one), b.provenance(other)))
+    notes = (
+        *match.notes,
+        *shared_notes(one, other, shared),
+        *(
+            (f"{_THROUGHPUT} is left out: in an unfinished run it is of other turns",)
+            if other_work(one, other)
+            else ()
+        ),
+        *(
+            f"{name} is not judged: {one.setting.dataset} is for capacity, its texts made anew"
+            for name in shown
+        ),
+        *conduct(one, other),
+        *differences(a.provenance(one), b.provenance(other)),
+    )
     return RunPair(
         label=label,
-        refusals=refusals,
+        refusals=refused,
         notes=notes,
         changes=changes,
-        paired=same_prompts,
+        paired=bool(shared),
         lacks=_lacks(one, other),
     )
+
+
+def _only_shown(one: RunView, other: RunView) -> tuple[str, ...]:
+    """Figures that say nothing of the server in these runs: they have no interval and are missed nowhere."""
+    return (_ACCEPT_LENGTH,) if {one.setting.dataset, other.setting.dataset} & FOR_CAPACITY else ()
 
 
 def _lacks(one: RunView, other: RunView) -> tuple[Lack, ...]:
@@ -163,7 +189,8 @@ def _lacks(one: RunView, other: RunView) -> tuple[Lack, ...]:
         for side, run in (("A", one), ("B", other))
         if run.errors
     )
-    mine, theirs = _measured(one), _measured(other)
+    shown = _only_shown(one, other)
+    mine, theirs = ([m for m in _measured(run) if m not in shown] for run in (one, other))
     absent = (
         ("A", one, [m for m in theirs if m not in mine]),
         ("B", other, [m for m in mine if m not in theirs]),
@@ -195,10 +222,17 @@ def _why(run: RunView) -> str:
     return ": every request failed" if run.errors == run.requests else ""
 
 
-def _change(metric: _Metric, one: Samples, other: Samples, *, paired: bool, seed: int) -> MetricChange | None:
+def _change(
+    metric: _Metric, one: Samples, other: Samples, *, shared: Positions, judged: bool, seed: int
+) -> MetricChange | None:
+    """Of the shared turns alone where there are some: a turn without this figure on one side is left out on both.
+
+    Without an interval when it is not to be `judged`.
+    """
     mine, theirs = metric.pick(one), metric.pick(other)
-    if paired:
-        both = [(x, y) for x, y in zip(mine, theirs, strict=True) if x is not None and y is not None]
+    if shared:
+        pairs = ((mine[i], theirs[k]) for i, k in shared)
+        both = [(x, y) for x, y in pairs if x is not None and y is not None]
         left, right = [x for x, _ in both], [y for _, y in both]
     else:
         left, right = [x for x in mine if x is not None], [y for y in theirs if y is not None]
@@ -207,14 +241,16 @@ def _change(metric: _Metric, one: Samples, other: Samples, *, paired: bool, seed
     a, b = metric.summary(left), metric.summary(right)
     if not a:
         return None
-    interval = _interval(metric.summary, left, right, paired=paired, seed=seed)
+    interval = _interval(metric.summary, left, right, paired=bool(shared), seed=seed) if judged else None
     return _told(metric.name, a, b, interval, higher_is_better=metric.higher_is_better)
 
 
 def _throughput(one: RunView, other: RunView) -> MetricChange | None:
     """One figure a run has no interval: it is shown, and judges nothing."""
     a, b = one.output_tokens_per_s, other.output_tokens_per_s
-    return _told(_THROUGHPUT, a, b, None, higher_is_better=True) if a and b else None
+    if not a or not b or other_work(one, other):
+        return None
+    return _told(_THROUGHPUT, a, b, None, higher_is_better=True)
 
 
 def _told(

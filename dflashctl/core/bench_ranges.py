@@ -9,6 +9,8 @@ from dflashctl.core.ranges import Range
 if TYPE_CHECKING:
     from dflashctl.core.bench_options import BenchOptions
 
+MAX_REGRESSION = Range(option="--max-regression", least=0)
+
 
 def require_ranges(options: BenchOptions) -> None:
     """UsageProblem names the first option that is out of its range, and the range."""
@@ -38,5 +40,5 @@ def require_ranges(options: BenchOptions) -> None:
         Range(option=option, least=0, above=True).require(amount)
     Range(option="--temperature", least=0).require(options.temperature)
     Range(option="--top-p", least=0, most=1, above=True).require(options.top_p)
-    Range(option="--max-regression", least=0).require(gates.max_regression)
+    MAX_REGRESSION.require(gates.max_regression)
     Range(option="--expect-tolerance", least=0, most=1).require(gates.expect_tolerance)

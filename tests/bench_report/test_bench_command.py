@@ -260,7 +260,7 @@ def test_cold_prefixes_are_new_in_every_run_and_still_comparable(tmp_path, url):
     assert one.summary.prompt_tokens / 3 > 600
     bench(env, replace(options, output="b.json"))
     compared = bench_compare(env, "a.json", "b.json")
-    assert [pair.refusals for pair in compared.data.pairs] == [(), ()]
+    assert [(pair.refusals, pair.paired) for pair in compared.data.pairs] == [((), False), ((), False)]
 
 
 def test_longbench_reports_its_buckets(tmp_path, url):

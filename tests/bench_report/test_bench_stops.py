@@ -139,6 +139,7 @@ def test_an_interrupted_run_can_be_compared(env, server, tmp_path):
     interrupting(env, server, at=20)(replace(options, output="run.json"))
     assert written(tmp_path)[0]["requests"] < 12
     (pair,) = bench_compare(env, "whole.json", "run.json").data.pairs
+    assert pair.paired
     assert pair.changes or pair.refusals
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from statistics import fmean
 
 import pytest
 
@@ -10,8 +11,12 @@ from dflashctl.core import bench_pairing
 from dflashctl.core.bench_compare import Change, compare
 from dflashctl.core.bench_judgement import judged, regressions
 from dflashctl.core.bench_record import RequestError
+from dflashctl.core.bench_runs import BenchResult, Unfinished
 from dflashctl.core.bench_setting import GpuReading, ModelIdentity
+from dflashctl.core.bench_shared import MADE_ANEW
 from dflashctl.core.findings import Severity, errors
+from dflashctl.core.report import to_json
+from dflashctl.core.run_view import read_run_file
 from tests.bench_report.made_runs import ORIGIN, record, run, run_file, spread, withheld
 
 
@@ -197,11 +202,75 @@ def test_block_sizes_can_be_compared_where_each_file_has_one():
 def test_runs_are_paired_by_label_before_any_near_match(in_a, in_b, wanted, alone):
     a, b = (run_file(*(spread(20, block_size=size) for size in sizes)) for sizes in (in_a, in_b))
     found = [
-        (one.setting.block_size, other.setting.block_size)
-        for one, other in bench_pairing.paired(a.runs, b.runs)
+        (match.one.setting.block_size, match.other.setting.block_size) for match in bench_pairing.paired(a, b)
     ]
     assert found == wanted
     assert compare(a, b).only_a == alone
+
+
+def appended(*runs):
+    """A file of runs with one label, oldest first: the output limit of each, or that and the target's commit."""
+    asked = [each if isinstance(each, tuple) else (each, "2" * 40) for each in runs]
+    origins = [replace(ORIGIN, target=replace(ORIGIN.target, revision=commit)) for _, commit in asked]
+    made = [replace(spread(20, max_tokens=limit), session=at) for at, (limit, _) in enumerate(asked)]
+    return read_run_file(
+        to_json(BenchResult(runs=tuple(made), sessions=tuple(origins), path="h.json")), "h.json"
+    )
+
+
+@pytest.mark.parametrize(
+    ("in_a", "in_b", "wanted"),
+    [
+        # the one that fits, wherever it stands
+        ((48, 32), (32,), [(1, 0)]),
+        ((32, 48), (32,), [(0, 0)]),
+        ((32,), (48, 32), [(0, 1)]),
+        ((32,), (32, 48), [(0, 0)]),
+        # the newest of those that fit
+        ((32, 32, 48), (32,), [(1, 0)]),
+        ((32,), (32, 32), [(0, 1)]),
+        # each with its own, and repeated ones in their order
+        ((48, 32), (32, 48), [(0, 1), (1, 0)]),
+        ((32, 32), (32, 32), [(0, 0), (1, 1)]),
+        ((32, 32, 32), (32, 32), [(1, 0), (2, 1)]),
+        # an old run without a partner is not refused beside one that has a partner
+        ((48, 32), (32, 32), [(1, 1)]),
+        # none fits: the newest of both, and refused
+        ((48, 64), (32, 16), [(1, 1)]),
+        # what the session says counts as much as the setting
+        (((32, "1" * 40), 32), (32,), [(1, 0)]),
+        ((32, (32, "1" * 40)), (32,), [(0, 0)]),
+    ],
+)
+def test_of_several_runs_with_one_label_those_that_fit_are_taken_and_then_the_newest(in_a, in_b, wanted):
+    a, b = appended(*in_a), appended(*in_b)
+    comparison = compare(a, b)
+    found = [(m.one.session, m.other.session) for m in bench_pairing.paired(a, b)]
+    assert found == wanted
+    assert (comparison.only_a, comparison.only_b) == ((), ())
+    for pair, (i, k) in zip(comparison.pairs, wanted, strict=True):
+        for side, runs, place in (("A", in_a, i), ("B", in_b, k)):
+            told = [note for note in pair.notes if note.startswith(f"{side} has")]
+            assert len(told) == (len(runs) > 1)
+            assert all(f"{len(runs)} runs" in note and f"run {place + 1} of" in note for note in told)
+    fits = in_a != (48, 64)
+    assert [bool(pair.refusals) for pair in comparison.pairs] == [not fits] * len(wanted)
+    assert bool(errors(judged(comparison, 1e9))) is not fits
+
+
+@pytest.mark.parametrize(("in_a", "told"), [((32, 48), True), ((48, 32), False), ((32, 32), False)])
+def test_a_newer_run_that_does_not_fit_is_told(in_a, told):
+    (pair,) = compare(appended(*in_a), appended(32)).pairs
+    assert any("a newer one does not fit" in note for note in pair.notes) is told
+
+
+def test_a_near_match_takes_the_newest_that_fits_and_none_that_an_equal_label_left():
+    a = run_file(spread(20, max_tokens=32), spread(20, max_tokens=48), spread(20))
+    (pair,) = compare(a, run_file(spread(15, block_size=16, max_tokens=48))).pairs
+    assert (pair.label, pair.refusals) == ("gsm8k, block 8, c1 → gsm8k, block 16, c1", ())
+    left = compare(run_file(spread(20), spread(20)), run_file(spread(20), spread(15, block_size=16)))
+    assert [p.label for p in left.pairs] == ["gsm8k, block 8, c1"]
+    assert left.only_b == ("gsm8k, block 16, c1",)
 
 
 def failing(count: int, bad: int, **changes):
@@ -254,3 +323,124 @@ def test_a_benchmark_that_measures_fewer_runs_than_the_earlier_one_is_not_failed
     comparison = compare(run_file(SOUND, spread(20, concurrency=8)), run_file(SOUND))
     (told,) = judged(comparison, 1e9, whole=False)
     assert told.severity is Severity.WARNING
+
+
+def longer_later(count: int = 30, *, first: int = 0, bad: tuple[int, ...] = (), unfinished=None, **changes):
+    """The requests from `first` on: later ones need ever fewer verify steps; those of `bad` failed."""
+    records = [record(i, steps=60 - i) for i in range(first, count)]
+    broken = [
+        replace(r, error=RequestError.STATUS, status=429) if r.id in {f"gsm8k/{i}" for i in bad} else r
+        for r in records
+    ]
+    return replace(run(broken, **changes), unfinished=unfinished)
+
+
+CUT = Unfinished.MAX_DURATION
+FIRST_8 = fmean(120 / (60 - i) for i in range(8))
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "mean", "note"),
+    [
+        (longer_later(), longer_later(), fmean(120 / (60 - i) for i in range(30)), None),
+        (
+            longer_later(),
+            longer_later(8, unfinished=CUT),
+            FIRST_8,
+            "8 turns that both runs have, of 30 in A and 8 in B",
+        ),
+        (
+            longer_later(8, unfinished=CUT),
+            longer_later(),
+            FIRST_8,
+            "8 turns that both runs have, of 8 in A and 30 in B",
+        ),
+        (
+            longer_later(12, first=3, unfinished=CUT),
+            longer_later(20, unfinished=CUT),
+            fmean(120 / (60 - i) for i in range(3, 12)),
+            "9 turns that both runs have, of 9 in A and 20 in B",
+        ),
+        # a conversation whose answer failed has no further turn: nothing is unfinished, and ids differ all the same
+        (longer_later(), longer_later(29), fmean(120 / (60 - i) for i in range(29)), "29 turns"),
+        # a request that failed on one side is left out on both
+        (
+            longer_later(),
+            longer_later(8, bad=(7,), unfinished=CUT),
+            fmean(120 / (60 - i) for i in range(7)),
+            "8 turns that both runs have",
+        ),
+    ],
+)
+def test_runs_of_the_same_prompts_are_compared_over_the_turns_that_both_have(a, b, mean, note):
+    pair, found = changes(run_file(a), run_file(b))
+    assert pair.paired
+    assert found["accept_length.mean"].a == pytest.approx(mean)
+    assert {change.relative for name, change in found.items() if name != "output_tokens_per_s"} == {0}
+    assert regressions(compare(run_file(a), run_file(b)), 0.0) == ()
+    told = [n for n in pair.notes if "turns that both runs have" in n]
+    assert (note in told[0]) if note else not told
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "shown"),
+    [
+        (longer_later(), longer_later(), True),
+        (longer_later(), longer_later(8, unfinished=CUT), False),
+        (longer_later(8, unfinished=CUT), longer_later(), False),
+        (longer_later(8, unfinished=CUT), longer_later(8, unfinished=CUT), True),
+        (longer_later(8, unfinished=CUT), longer_later(9, unfinished=CUT), False),
+        (longer_later(), longer_later(29), True),
+    ],
+)
+def test_the_rate_of_an_unfinished_run_stands_beside_none_of_other_turns(a, b, shown):
+    pair, found = changes(run_file(a), run_file(b))
+    assert ("output_tokens_per_s" in found) is shown
+    assert any("output_tokens_per_s is left out" in note for note in pair.notes) is not shown
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        (spread(20), spread(20, prompts_hash="other")),
+        (run([record(0), record(0), record(1)]), run([record(0), record(1)])),
+        (longer_later(8), longer_later(20, first=12)),
+    ],
+)
+def test_turns_that_may_be_others_are_not_paired(a, b):
+    pair, found = changes(run_file(a), run_file(b), allow_unlike=True)
+    assert not pair.paired
+    assert found
+
+
+def anew(name: str, steps: int, **changes):
+    return run([record(i, steps=steps + (i % 5) - 2) for i in range(40)], dataset=name, **changes)
+
+
+@pytest.mark.parametrize("name", sorted(MADE_ANEW))
+def test_texts_made_anew_are_never_paired_by_their_ids(name):
+    """Each side has the same values in another order, as other texts under the same ids give them."""
+    turned = run([record(i, steps=20 + ((i + 3) % 5) - 2) for i in range(40)], dataset=name)
+    pair, found = changes(run_file(anew(name, 20)), run_file(turned))
+    assert not pair.paired
+    assert pair.refusals == ()
+    assert found["tpot_ms.p50"].interval.low < 0 < found["tpot_ms.p50"].interval.high
+
+
+@pytest.mark.parametrize(
+    ("name", "fails"),
+    [("gsm8k", True), ("humaneval-long", True), ("random", False), ("shared-prefix", False)],
+)
+def test_the_accept_length_of_texts_for_capacity_is_shown_and_not_judged(name, fails):
+    a, b = run_file(anew(name, 20)), run_file(anew(name, 40))
+    pair, found = changes(a, b)
+    loss = found["accept_length.mean"]
+    assert loss.relative == pytest.approx(-0.5, abs=0.02)
+    assert (loss.interval is not None) is fails
+    assert any("accept_length.mean" in told for told in regressions(compare(a, b), 0.05)) is fails
+    assert any("accept_length.mean is not judged" in note for note in pair.notes) is not fails
+    none = run([record(i, steps=None) for i in range(40)], dataset=name)
+    lacking = judged(compare(a, run_file(none)), 1e9)
+    assert any("no accept_length.mean" in f.summary for f in errors(lacking)) is fails
+    accept_only = compare(run_file(withheld(anew(name, 20))), run_file(withheld(anew(name, 20))))
+    assert any("no figure has an interval" in f.summary for f in judged(accept_only, 1e9)) is not fails

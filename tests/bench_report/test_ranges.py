@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
+from dflashctl.core.report import to_json
+from tests.bench_report.made_runs import result, spread
 from tests.support.cli import run
 
 NOT_ABOVE_ZERO = ("0", "-1", "nan", "inf")
@@ -55,6 +59,18 @@ def test_a_number_out_of_range_is_a_usage_error(tmp_path, command, option, value
     assert result.exit == 2, error
     assert option in error["message"]
     assert "number" in error["message"]
+
+
+@pytest.mark.parametrize("value", [*BENCH["--max-regression"], "inf", "-inf"])
+def test_compare_takes_the_numbers_that_bench_takes(tmp_path, value):
+    """Each would switch the gate off, or fail what has not changed."""
+    (tmp_path / "run.json").write_text(json.dumps(to_json(result(spread(20)))))
+    argv = ("bench", "compare", "run.json", "run.json", "--json", f"--max-regression={value}")
+    told = run(*argv, cwd=tmp_path, environ={"HOME": str(tmp_path)})
+    (error,) = told.json["errors"]
+    assert told.exit == 2, error
+    assert "--max-regression" in error["message"]
+    assert "number of at least 0" in error["message"]
 
 
 @pytest.mark.parametrize("sweep", SWEEPS)

@@ -43,6 +43,14 @@ def test_two_runs_that_share_no_turn_have_no_speed_up():
     assert made.speedup is None
 
 
+@pytest.mark.parametrize("dataset", ["random", "shared-prefix", "gsm8k"])
+def test_a_speed_up_over_other_texts_is_told(tmp_path, dataset):
+    changes = {"dataset": dataset, "step_s": 0.01}
+    runs = with_speedups([cut(30, **changes), cut(30, **changes, speculation=False)])
+    report = report_of(Env(cwd=tmp_path), BenchOptions(), result(*runs), tmp_path / "run.json", None)
+    assert any("made anew" in f.summary for f in report.findings) is (dataset != "gsm8k")
+
+
 @pytest.mark.parametrize(("number", "told"), [(30, 0), (16, 1)])
 def test_a_speed_up_of_a_part_is_told(tmp_path, number, told):
     runs = with_speedups([cut(number, step_s=0.01), cut(30, speculation=False)])

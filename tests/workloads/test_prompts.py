@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from dflashctl.core.bench_shared import FOR_CAPACITY, MADE_ANEW
 from dflashctl.core.errors import UsageProblem
 from dflashctl.core.workload import BadRecord, WorkloadOptions, prompts_hash, shuffled
 from dflashctl.workloads import WORKLOADS, longbench_v2, tiny_math, workload
@@ -204,3 +206,15 @@ def test_a_long_prompts_file_is_read_at_once():
     assert time.process_time() - begun < 5  # a comparison of each id with each other takes a minute
     with pytest.raises(UsageProblem, match="two prompts with the id 'p7'"):
         read_prompts("\n".join([*lines, lines[7]]), "p.jsonl")
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_the_workloads_that_are_made_anew_are_known_by_name(name):
+    """Each is made twice, as two runs would: the turns of those that come out the same may be paired by their ids."""
+    chosen = WORKLOADS[name]
+    source = records(name.removesuffix("-long")) if chosen.SOURCE else ()
+    options = WorkloadOptions(count=4, input_tokens=20, prefix_tokens=40)
+    first, second = (chosen.prompts(source, replace(options, nonce=nonce)) for nonce in ("one", "two"))
+    assert [prompt.id for prompt in first] == [prompt.id for prompt in second]
+    assert (first != second) is (name in MADE_ANEW)
+    assert ("capacity" in chosen.SUMMARY) is (name in FOR_CAPACITY)
