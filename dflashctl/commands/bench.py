@@ -169,6 +169,7 @@ def _measure_server(
         warm_up = max(c or 1 for c, _ in planned) if options.warm_up is None else options.warm_up
         gathered = gather(env, options, name, client, warm_up, output_limit(options, expect, name))
         setting = setting_of(options, gathered, client, variant, expect, warm_up)
+        setting = replace(setting, plain=variant.plain)
         if target.counts is None and setting.speculation is not False:
             target = replace(target, counts=count_source(options, target, setting))
         for turn, (concurrency, rate) in enumerate(planned):
