@@ -23,6 +23,7 @@ from dflashctl.commands.bench_simulated import refuse_here, refuse_running
 from dflashctl.commands.bench_verdict import refuse_file_clashes, report_of, with_speedups
 from dflashctl.commands.live_server import api_key, live_server
 from dflashctl.commands.output_files import require_outputs
+from dflashctl.commands.server_life import ended, life_of
 from dflashctl.core.bench_options import BenchOptions, Sweep, parse_sweep
 from dflashctl.core.bench_ranges import require_ranges
 from dflashctl.core.bench_runs import BenchResult, BenchRun, Unfinished
@@ -176,6 +177,7 @@ def _measure_server(
             if turn and gathered.cold:
                 gathered = gather(env, options, name, client, warm_up, output_limit(options, expect, name))
             known = (client.facts.base_url, gathered.hash)
+            process = life_of(env, server)
             run = measure(
                 env,
                 options,
@@ -193,7 +195,14 @@ def _measure_server(
                 if expect and not stopped
                 else ()
             )
-            session.keep(replace(run, expectations=judged))
+            session.keep(
+                replace(
+                    run,
+                    expectations=judged,
+                    instance=server.name,
+                    server_end=None if stopped else ended(env, server, process, run.summary),
+                )
+            )
             if stopped:
                 raise Interrupted("the benchmark was interrupted")
 

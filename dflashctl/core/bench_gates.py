@@ -44,8 +44,9 @@ def _failed(summary: RunSummary, run: BenchRun) -> list[Finding]:
             id="bench.errors",
             severity=_severity(summary.errors, summary.requests),
             summary=f"{run.setting.label}: {summary.errors} of {summary.requests} requests failed: "
-            f"{counted(summary.errors_told)}",
+            f"{counted(summary.errors_told)}" + (f"; {run.server_end}" if run.server_end else ""),
             detail="\n".join(f"{kind}: {told}" for kind, told in summary.error_examples.items()) or None,
+            fix=f"dflashctl diagnose {run.instance}" if run.server_end else None,
         )
     ]
 
