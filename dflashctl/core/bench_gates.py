@@ -97,23 +97,22 @@ def _floor(run: BenchRun, floor: float | None) -> Finding | None:
     if floor is None or run.setting.plain:
         return None
     accept = run.summary.accept_length
-    doubt = unjudgeable(run.summary, run.samples)
-    if run.setting.speculation is not False and accept is not None and accept.mean >= floor and not doubt:
+    if run.setting.speculation is False:
+        told = f"the server does not speculate, the floor is {floor:g}"
+    elif accept is None:
+        told = f"no accept length was measured, the floor is {floor:g}"
+    elif doubt := unjudgeable(run.summary, run.samples):
+        told = f"accept length {accept.mean:.3f} cannot be held to the floor {floor:g}: {doubt}"
+    elif accept.mean < floor:
+        told = f"accept length {accept.mean:.3f}, the floor is {floor:g}"
+    else:
         return None
     return Finding(
         id="bench.min_accept_length",
         severity=Severity.ERROR,
-        summary=f"{run.setting.label}: {_accept_told(run)}, the floor is {floor:g}",
-        detail=doubt,
+        summary=f"{run.setting.label}: {told}",
         fix=_MEANT if run.setting.speculation is False else None,
     )
-
-
-def _accept_told(run: BenchRun) -> str:
-    accept = run.summary.accept_length
-    if run.setting.speculation is False:
-        return "the server does not speculate"
-    return "no accept length was measured" if accept is None else f"accept length {accept.mean:.3f}"
 
 
 def _published(run: BenchRun) -> list[Finding]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from dflashctl.commands.bench import bench
+from dflashctl.commands.bench_servers import Variant
 from dflashctl.core.bench_options import BenchOptions, Gates
 from dflashctl.core.errors import ExitCode
 from dflashctl.core.findings import Severity, errors
@@ -63,7 +64,12 @@ FLOOR = Gates(min_accept_length=5.0)
         (BARE, PLAIN, {"speculation": False}, None),
         (BARE, DRAFTED, {}, "no accept length was measured"),
         (BARE, {}, {}, "no accept length was measured"),
-        (IMPOSSIBLE, DRAFTED, {}, "accept length 20.333, the floor is 5"),
+        (
+            IMPOSSIBLE,
+            DRAFTED,
+            {},
+            "accept length 20.333 cannot be held to the floor 5: 8 answers have more tokens",
+        ),
         (
             IMPOSSIBLE,
             {"speculative_algorithm": "DFLASH"},
@@ -94,6 +100,20 @@ def test_an_impossible_accept_length_is_told(env):
     assert any("8 answers have more tokens than their verify steps" in f.summary for f in report.findings)
 
 
+@pytest.mark.parametrize(
+    ("variant", "plain"),
+    [
+        (Variant(), False),
+        (Variant(speculation=True), False),
+        (Variant(speculation=False), True),
+        (Variant(overrides=(("speculative.algorithm", "NONE"),)), True),
+        (Variant(overrides=(("speculative.algorithm", "DFLASH"), ("memory.x", "NONE"))), False),
+    ],
+)
+def test_only_a_server_that_was_asked_to_be_plain_is_spared(variant, plain):
+    assert variant.plain is plain
+
+
 TARGET = str(tiny_paths()[0])
 
 
@@ -121,9 +141,8 @@ def test_a_floor_does_not_speak_for_answers_without_counts(env, sound, fails):
     server.sound = sound + 1  # the first request asks where the counts are
     report = measured(env, server, DRAFTED, count=20, gates=FLOOR)
     assert report.exit_code is (ExitCode.CHECK_FAILED if fails else ExitCode.OK)
-    assert [f.detail for f in errors(report.findings)] == [
-        f"{20 - sound} of 20 answers have no exact counts"
-    ] * fails
+    found = [finding.summary.rpartition(": ")[2] for finding in errors(report.findings)]
+    assert found == [f"{20 - sound} of 20 answers have no exact counts"] * fails
     warned = [
         w for run in report.data.runs for w in run.warnings if "accept length is that of the others" in w
     ]
