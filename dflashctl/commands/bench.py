@@ -23,6 +23,7 @@ from dflashctl.commands.bench_simulated import refuse_here, refuse_running
 from dflashctl.commands.bench_verdict import refuse_file_clashes, report_of, with_speedups
 from dflashctl.commands.live_server import api_key, live_server
 from dflashctl.commands.output_files import require_outputs
+from dflashctl.commands.server_life import ended, life_of
 from dflashctl.core.bench_options import BenchOptions, Sweep, parse_sweep
 from dflashctl.core.bench_ranges import require_ranges
 from dflashctl.core.bench_runs import BenchResult, BenchRun, Unfinished
@@ -169,12 +170,14 @@ def _measure_server(
         warm_up = max(c or 1 for c, _ in planned) if options.warm_up is None else options.warm_up
         gathered = gather(env, options, name, client, warm_up, output_limit(options, expect, name))
         setting = setting_of(options, gathered, client, variant, expect, warm_up)
+        setting = replace(setting, plain=variant.plain)
         if target.counts is None and setting.speculation is not False:
             target = replace(target, counts=count_source(options, target, setting))
         for turn, (concurrency, rate) in enumerate(planned):
             if turn and gathered.cold:
                 gathered = gather(env, options, name, client, warm_up, output_limit(options, expect, name))
             known = (client.facts.base_url, gathered.hash)
+            process = life_of(env, server)
             run = measure(
                 env,
                 options,
@@ -192,7 +195,14 @@ def _measure_server(
                 if expect and not stopped
                 else ()
             )
-            session.keep(replace(run, expectations=judged))
+            session.keep(
+                replace(
+                    run,
+                    expectations=judged,
+                    instance=server.name,
+                    server_end=None if stopped else ended(env, server, process, run.summary),
+                )
+            )
             if stopped:
                 raise Interrupted("the benchmark was interrupted")
 

@@ -22,6 +22,7 @@ from dflashctl.commands.bench_prompts import opening, probe_prompt, requests_of,
 from dflashctl.commands.bench_turns import converse
 from dflashctl.commands.gpu_watch import GpuWatch
 from dflashctl.core.accept import cross_check
+from dflashctl.core.bench_counts import count_warnings
 from dflashctl.core.bench_result import gaps_of
 from dflashctl.core.bench_runs import BenchRun, Unfinished
 from dflashctl.core.bench_samples import (
@@ -137,10 +138,11 @@ def measure(
     check = cross_check(before, after, records) if before and after else None
     mismatches = sum(result.scan_mismatches for result in results)
     looping = looping_answers(records)
+    samples = samples_of(records, latencies=not withheld)
     return BenchRun(
         summary=without_timings(summary) if withheld else summary,
         setting=setting,
-        samples=samples_of(records, latencies=not withheld),
+        samples=samples,
         withheld=tuple(finding.summary for finding in judged) if withheld else (),
         unfinished=turns.unfinished,
         buckets=buckets_of(gathered.prompts, records, setting.seed),
@@ -152,6 +154,7 @@ def measure(
             *_unfinished(turns, setting),
             *_cache(target, setting, gathered, results[0].records, repeated=repeated),
             *(() if withheld else (finding.summary for finding in judged)),
+            *count_warnings(setting, samples),
             *run_warnings(records, mismatches, looping, watch.readings, setting.concurrency or 1),
         ),
         records=_kept(records, options) if options.records else None,

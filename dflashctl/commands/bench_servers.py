@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from dflashctl.commands.bench_simulated import refuse_planned
 from dflashctl.commands.instance_profile import same_server, server_profile
 from dflashctl.commands.live_server import LiveServer, live_server
-from dflashctl.commands.second_server import is_speculative, own_server, plain
+from dflashctl.commands.second_server import NO_SPECULATION, is_speculative, own_server, plain
 from dflashctl.core.errors import Permanent, UsageProblem
 from dflashctl.core.options import PlanRequest
 
@@ -34,6 +34,13 @@ class Variant:
     start: PlanRequest | None = None
     speculation: bool | None = None
     overrides: Overrides = ()
+
+    @property
+    def plain(self) -> bool:
+        """Whether it was asked to be without speculation, also by a sweep over the algorithm."""
+        return self.speculation is False or NO_SPECULATION in (
+            f"{path}={value}" for path, value in self.overrides
+        )
 
 
 def profile_name(env: Env, options: BenchOptions) -> str | None:

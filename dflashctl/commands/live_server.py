@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dflashctl.core.instance import Snapshot
     from dflashctl.env import Env
 
-_SERVING = (Phase.READY, Phase.UNHEALTHY)
+SERVING = (Phase.READY, Phase.UNHEALTHY)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +41,7 @@ def live_server(env: Env, name: str | None, url: str | None) -> LiveServer:
         raise NotRunning(
             f"instance {snapshot.name!r} is not running", hint=f"dflashctl up {snapshot.name} --detach"
         )
-    if record.phase not in _SERVING:
+    if record.phase not in SERVING:
         raise NotRunning(
             f"instance {snapshot.name!r} is not ready: {record.phase.value}",
             hint=f"dflashctl status {snapshot.name}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dflashctl.core.bench_counts import unjudgeable
 from dflashctl.core.client_health import held_by_others
 from dflashctl.core.expectations import ACCEPT_LENGTH, FigureVerdict
 from dflashctl.core.failures import counted, cut_off, too_many
@@ -14,9 +15,11 @@ if TYPE_CHECKING:
     from dflashctl.core.bench_result import RunSummary
     from dflashctl.core.bench_runs import BenchRun
 
+_MEANT = "start it with its draft model, or say that this is meant: --no-speculation"
+
 
 def gate_findings(runs: tuple[BenchRun, ...], gates: Gates) -> tuple[Finding, ...]:
-    """Every floor that a run does not keep; runs without speculation have no accept length to judge."""
+    """Every floor that a run does not keep; a run that was meant without speculation has no accept length to judge."""
     found = [finding for run in runs for finding in (_floor(run, gates.min_accept_length),) if finding]
     if gates.expect:
         found += [finding for run in runs for finding in _published(run)]
@@ -41,8 +44,9 @@ def _failed(summary: RunSummary, run: BenchRun) -> list[Finding]:
             id="bench.errors",
             severity=_severity(summary.errors, summary.requests),
             summary=f"{run.setting.label}: {summary.errors} of {summary.requests} requests failed: "
-            f"{counted(summary.errors_told)}",
+            f"{counted(summary.errors_told)}" + (f"; {run.server_end}" if run.server_end else ""),
             detail="\n".join(f"{kind}: {told}" for kind, told in summary.error_examples.items()) or None,
+            fix=f"dflashctl diagnose {run.instance}" if run.server_end else None,
         )
     ]
 
@@ -90,20 +94,30 @@ def _faster_client(run: BenchRun) -> str:
 
 
 def _floor(run: BenchRun, floor: float | None) -> Finding | None:
-    if floor is None or run.setting.speculation is False:
+    if floor is None or run.setting.plain:
         return None
     accept = run.summary.accept_length
-    if accept is not None and accept.mean >= floor:
+    if run.setting.speculation is False:
+        told = f"the server does not speculate, the floor is {floor:g}"
+    elif accept is None:
+        told = f"no accept length was measured, the floor is {floor:g}"
+    elif doubt := unjudgeable(run.summary, run.samples):
+        told = f"accept length {accept.mean:.3f} cannot be held to the floor {floor:g}: {doubt}"
+    elif accept.mean < floor:
+        told = f"accept length {accept.mean:.3f}, the floor is {floor:g}"
+    else:
         return None
-    told = "no accept length was measured" if accept is None else f"accept length {accept.mean:.3f}"
     return Finding(
         id="bench.min_accept_length",
         severity=Severity.ERROR,
-        summary=f"{run.setting.label}: {told}, the floor is {floor:g}",
+        summary=f"{run.setting.label}: {told}",
+        fix=_MEANT if run.setting.speculation is False else None,
     )
 
 
 def _published(run: BenchRun) -> list[Finding]:
+    if run.setting.speculation is False and not run.setting.plain:
+        return _missing(run)
     return [
         Finding(
             id="bench.expect",
@@ -120,4 +134,18 @@ def _published(run: BenchRun) -> list[Finding]:
         and item.verdict is FigureVerdict.BELOW
         and item.measured is not None
         and item.deviation is not None
+    ]
+
+
+def _missing(run: BenchRun) -> list[Finding]:
+    figures = [f"{item.published:g}" for item in run.expectations if item.metric == ACCEPT_LENGTH]
+    if not figures:
+        return []
+    return [
+        Finding(
+            id="bench.expect",
+            severity=Severity.ERROR,
+            summary=f"{run.setting.label}: the server does not speculate, published accept length {' or '.join(figures)}",
+            fix=_MEANT,
+        )
     ]

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+ABOVE_BLOCK = "accept_above_block"
+
 
 class RequestError(str, Enum):
     """Why a request does not count as done."""
@@ -102,13 +104,14 @@ def error_name(record: RequestRecord) -> str | None:
     return f"HTTP {record.status}" if known else record.error.value
 
 
-def doubts(record: RequestRecord) -> tuple[str, ...]:
+def doubts(record: RequestRecord, block_size: int | None = None) -> tuple[str, ...]:
     """What in the server's counts of a finished request contradicts itself; figures made of it are suspect.
 
     usage_below_chunks: fewer tokens than content chunks, though a chunk holds at least one.
     usage_differs: the final count is below the running one. steps_above_tokens: more verify steps than
-    tokens, though each step yields at least one. (Accepted drafts may exceed the tokens: the engine counts
-    those behind a stop too.)
+    tokens, though each step yields at least one. accept_above_block: more tokens than that many verify steps
+    of `block_size` tokens and prefill's one can make; None for an unknown block size. (Accepted drafts may exceed
+    the tokens: the engine counts those behind a stop too.)
     """
     tokens, spec = record.completion_tokens, record.spec
     if tokens is None:
@@ -118,5 +121,8 @@ def doubts(record: RequestRecord) -> tuple[str, ...]:
         "usage_below_chunks": tokens < record.chunks,
         "usage_differs": bool(record.chunk_tokens) and running > tokens,
         "steps_above_tokens": spec is not None and spec.verify_steps > tokens,
+        ABOVE_BLOCK: bool(
+            spec and spec.verify_steps and block_size and tokens - 1 > spec.verify_steps * block_size
+        ),
     }
     return tuple(name for name, wrong in found.items() if wrong)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from dflashctl.core.bench_record import ABOVE_BLOCK
 from dflashctl.core.failures import counted, cut_off
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ _DOUBTS = {
     "usage_below_chunks": "have fewer tokens than chunks",
     "usage_differs": "have a final count below the running one",
     "steps_above_tokens": "have more verify steps than tokens",
+    ABOVE_BLOCK: "have more tokens than their verify steps can make at this block size",
 }
 
 

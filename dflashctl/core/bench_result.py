@@ -149,7 +149,7 @@ def summarise(
         chunks=sum(r.chunks for r in done),
         coalesced_chunks=sum(r.coalesced_chunks for r in done),
         turns_without_counts=len(done) - (accept.turns if accept else 0),
-        doubts=dict(Counter(doubt for r in done for doubt in doubts(r))),
+        doubts=dict(Counter(doubt for r in done for doubt in doubts(r, labels.block_size))),
         errors_by_kind=dict(Counter(r.error.value for r in records if r.error is not None)),
         errors_told=dict(Counter(name for r in records if (name := error_name(r)) is not None)),
         error_examples=_examples(records),

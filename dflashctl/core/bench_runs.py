@@ -55,7 +55,8 @@ class BenchRun:
 
     `withheld`: why its latencies and rates are left out, empty when they are not. `unfinished`: why it is not whole, None
     when it is; its figures are then those of the requests that were done. `records` go into the file without
-    their texts, which only the lines for bench_serving hold.
+    their texts, which only the lines for bench_serving hold. `server_end`: that the instance's server ended in the run,
+    which `instance` names.
     """
 
     summary: RunSummary
@@ -73,6 +74,8 @@ class BenchRun:
     withheld: tuple[str, ...] = ()
     unfinished: Unfinished | None = None
     records: tuple[RequestRecord, ...] | None = None
+    instance: str | None = None
+    server_end: str | None = None
 
     def to_json(self) -> dict[str, object]:
         """The summary's keys at the top, the rest beside them; records only when they were asked for."""

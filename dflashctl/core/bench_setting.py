@@ -10,6 +10,7 @@ class Setting:
     """All that decides what is asked. `temperature` and `top_p` None: the server's own defaults.
 
     `thinking` None: the template's own default. `speculation` None: the server does not say.
+    `plain`: speculation was left out on purpose, by --no-speculation or as a sweep's baseline.
     `prompts_unlike`: what makes these prompts others than those that figures of this data set were published for.
     """
 
@@ -33,6 +34,7 @@ class Setting:
     characters_per_token: float | None = None
     overrides: tuple[tuple[str, str], ...] = ()
     prompts_unlike: tuple[str, ...] = ()
+    plain: bool = False
 
     @property
     def label(self) -> str:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from dflashctl.core.bench_counts import unjudgeable
+from dflashctl.core.failures import cut_off, too_many
 from dflashctl.core.stats import mean, mean_interval
 
 if TYPE_CHECKING:
@@ -25,7 +27,8 @@ class FigureVerdict(str, Enum):
 
     An accept length of fewer than 5 turns is `UNJUDGED`, and so is one whose interval reaches the published value but is
     wider than 10 % of it to each side (or than the tolerance, where that is more): it would agree with a bad one, too.
-    A rate never has an interval, so it is judged as the figure it is.
+    A rate never has an interval, so it is judged as the figure it is. Nothing is judged of a run in which too many requests
+    failed, and no accept length that too many answers lack or that cannot be.
     """
 
     REPRODUCED = "reproduced"
@@ -34,6 +37,9 @@ class FigureVerdict(str, Enum):
     UNLIKE = "unlike"
     UNMEASURED = "unmeasured"
     UNJUDGED = "unjudged"
+
+
+_WITH_NOTE = frozenset({FigureVerdict.UNJUDGED, FigureVerdict.UNMEASURED})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +73,15 @@ def expectations(
     """
     unlike = _unlike(expect.sampling, setting)
     return tuple(
-        _judged(figure, _measurement(figure, summary, setting, samples), unlike, tolerance)
+        _judged(
+            figure,
+            replace(
+                _measurement(figure, summary, setting, samples),
+                spoiled=_spoiled(figure.metric, summary, setting, samples),
+            ),
+            unlike,
+            tolerance,
+        )
         for figure in expect.figures
         if _speaks_of(figure, setting)
     )
@@ -80,6 +94,7 @@ class _Measurement:
     interval: Interval | None = None
     unlike: str | None = None
     note: str | None = None
+    spoiled: str | None = None
 
 
 def _measurement(
@@ -115,9 +130,10 @@ def _turn(name: str) -> int:
 
 
 def _speaks_of(figure: Figure, setting: Setting) -> bool:
-    same_block = figure.block_size is None or figure.block_size == setting.block_size
+    without = setting.speculation is False  # has no block size of its own
+    same_block = figure.block_size is None or without or figure.block_size == setting.block_size
     same_load = figure.concurrency is None or figure.concurrency == setting.concurrency
-    return figure.dataset == setting.dataset and same_block and same_load and setting.speculation is not False
+    return figure.dataset == setting.dataset and same_block and same_load and not setting.plain
 
 
 def _unlike(published: Sampling, setting: Setting) -> str | None:
@@ -136,13 +152,15 @@ def _unlike(published: Sampling, setting: Setting) -> str | None:
     if setting.ignore_eos:
         told.append("ignore_eos")
     told += setting.prompts_unlike
+    if setting.speculation is False:
+        told.append("the server does not speculate")
     return "; ".join(told) or None
 
 
 def _judged(figure: Figure, found: _Measurement, unlike: str | None, tolerance: float) -> Expectation:
     why = "; ".join(reason for reason in (unlike, found.unlike) if reason) or None
     verdict = _verdict(figure, found, why, tolerance)
-    unjudged = _unjudged(figure, found, tolerance) if verdict is FigureVerdict.UNJUDGED else None
+    unjudged = _unjudged(figure, found, tolerance) if verdict in _WITH_NOTE else None
     note = "; ".join(told for told in (found.note, unjudged) if told) or None
     return Expectation(
         metric=figure.metric,
@@ -160,6 +178,8 @@ def _verdict(figure: Figure, found: _Measurement, unlike: str | None, tolerance:
         return FigureVerdict.UNMEASURED
     if unlike is not None:
         return FigureVerdict.UNLIKE
+    if found.spoiled is not None:
+        return FigureVerdict.UNJUDGED
     interval = found.interval
     if figure.metric == ACCEPT_LENGTH and (interval is None or found.turns < _FEWEST_TURNS):
         return FigureVerdict.UNJUDGED
@@ -177,8 +197,24 @@ def _half_width(figure: Figure, interval: Interval | None) -> float:
     return (interval.high - interval.low) / 2 / figure.value if interval else 0.0
 
 
-def _unjudged(figure: Figure, found: _Measurement, tolerance: float) -> str:
-    """Why so few requests give no verdict, and what does."""
+def _spoiled(metric: str, summary: RunSummary, setting: Setting, samples: Samples | None) -> str | None:
+    """Why the run's own figure stands for nothing, None when it does."""
+    broken = sum(cut_off(summary.finish_reasons).values())
+    if too_many(summary.errors, summary.requests):
+        return f"{summary.errors} of {summary.requests} requests failed"
+    if too_many(broken, summary.requests - summary.errors):
+        return f"{broken} of {summary.requests - summary.errors} answers were broken off"
+    if metric != ACCEPT_LENGTH or setting.speculation is False:
+        return None
+    return unjudgeable(summary, samples)
+
+
+def _unjudged(figure: Figure, found: _Measurement, tolerance: float) -> str | None:
+    """Why there is no verdict, and what gives one."""
+    if found.spoiled is not None:
+        return f"not {'measured' if found.value is None else 'judged'}: {found.spoiled}"
+    if found.value is None:
+        return None
     interval = found.interval
     if interval is None or found.turns < _FEWEST_TURNS:
         return f"not judged: {found.turns} of the {_FEWEST_TURNS} turns that a verdict needs: raise --count"

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from dflashctl.core.errors import CheckFailed
 from dflashctl.core.replies import integer, mapping, text, values
 
+_ALGORITHM = "speculative_algorithm"
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0"})  # noqa: S104 - compared, not bound
 
 
@@ -94,7 +95,8 @@ class ProofFailed(CheckFailed):
 class ServerFacts:
     """What a server says about itself; None is "it does not say". `model` is the name that requests use.
 
-    `speculates` is None when the server has no /server_info. `block_size` counts the newest token.
+    `speculates` is None when the server has no /server_info, or one without the setting, as a router may have.
+    `block_size` counts the newest token.
     """
 
     base_url: str
@@ -103,6 +105,7 @@ class ServerFacts:
     roots: tuple[str, ...] = ()
     max_model_len: int | None = None
     described: bool = False
+    tells_algorithm: bool = False
     version: str | None = None
     speculative_algorithm: str | None = None
     block_size: int | None = None
@@ -118,7 +121,7 @@ class ServerFacts:
 
     @property
     def speculates(self) -> bool | None:
-        return bool(self.speculative_algorithm) if self.described else None
+        return bool(self.speculative_algorithm) if self.tells_algorithm else None
 
 
 def read_facts(base_url: str, models: object, server_info: object) -> ServerFacts:
@@ -133,8 +136,9 @@ def read_facts(base_url: str, models: object, server_info: object) -> ServerFact
         roots=tuple(str(entry["root"]) for entry in entries if entry.get("root")),
         max_model_len=next((integer(entry.get("max_model_len")) for entry in entries), None),
         described=bool(info),
+        tells_algorithm=_ALGORITHM in info,
         version=text(info.get("version")),
-        speculative_algorithm=_set(info.get("speculative_algorithm")),
+        speculative_algorithm=_set(info.get(_ALGORITHM)),
         block_size=block or integer(info.get("speculative_dflash_block_size")),
         per_request_speculation=info.get("per_request_speculation") is True,
         reasoning_parser=_set(info.get("reasoning_parser")),

@@ -155,6 +155,23 @@ def test_a_stop_in_a_later_run_keeps_the_earlier_ones(env, server, tmp_path):
 SLOWLY = ("--rate", "2")
 
 
+@pytest.mark.timeout(200)
+def test_the_end_of_the_server_in_a_run_is_told_with_the_command_that_explains_it(program):
+    load = ("--rate", "10", "--count", "60", "--warm-up", "0", "-o", "run.json", "--json")
+    process = program.start("bench", "--profile", "tiny-cpu", *load, start_new_session=True)
+    assert any('"step": "bench"' in line for line in process.stderr), (
+        "it ended before it had measured anything"
+    )
+    record = program.record("tiny-cpu-bench")
+    os.kill(record["server"]["pid"], signal.SIGKILL)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 1, (out, err)
+    (broken,) = (f for f in json.loads(out)["findings"] if f["id"] == "bench.errors")
+    assert "the server 'tiny-cpu-bench' ended meanwhile (SIGKILL)" in broken["summary"]
+    assert broken["fix"] == "dflashctl diagnose tiny-cpu-bench"
+    assert "SIGKILL" in json.dumps(program.json("diagnose", "tiny-cpu-bench"))
+
+
 # `timeout` and Slurm signal the whole process group, and twice.
 def group_stop(process, number):
     os.killpg(process.pid, number)

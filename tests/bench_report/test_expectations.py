@@ -58,7 +58,7 @@ def test_another_setting_is_not_judged(sampling, word):
 
 @pytest.mark.parametrize(
     "changes",
-    [{"dataset": "mbpp"}, {"block_size": 16}, {"concurrency": 8}, {"speculation": False}],
+    [{"dataset": "mbpp"}, {"block_size": 16}, {"concurrency": 8}, {"speculation": False, "plain": True}],
 )
 def test_a_figure_speaks_only_of_its_own_setting(changes):
     measured = spread(20, **changes)
@@ -91,7 +91,7 @@ def test_below_the_published_figure_is_an_error_unless_turned_off():
 
 
 def test_floor():
-    runs = (spread(20), spread(20, speculation=False))
+    runs = (spread(20), spread(20, speculation=False, plain=True))
     assert gate_findings(runs, Gates(min_accept_length=5.0)) == ()
     (finding,) = gate_findings(runs, Gates(min_accept_length=6.5))
     assert "the floor is 6.5" in finding.summary
@@ -147,6 +147,42 @@ def test_failed_and_broken_off_requests(sound, bad, severity, words):
 
 
 @pytest.mark.parametrize(
+    ("bad", "verdict", "told"),
+    [
+        ({"count": 2, **REFUSED}, FigureVerdict.REPRODUCED, None),
+        ({"count": 44, "error": RequestError.CLOSED}, FigureVerdict.UNJUDGED, "44 of 84 requests failed"),
+        ({"count": 44, "finish": "abort"}, FigureVerdict.UNJUDGED, "44 of 84 answers were broken off"),
+    ],
+)
+@pytest.mark.parametrize("metric", ["accept_length", "output_tokens_per_s"])
+def test_nothing_is_judged_by_the_rest_of_a_run_that_broke(metric, bad, verdict, told):
+    measured = run([*(record(i) for i in range(40)), *broken(**bad)])
+    summary = measured.summary
+    value = summary.accept_length.mean if metric == "accept_length" else summary.output_tokens_per_s
+    published = Expect(sampling=AS_PUBLISHED, figures=(Figure(metric=metric, dataset="gsm8k", value=value),))
+    (found,) = expectations(published, summary, measured.setting, samples=measured.samples)
+    assert found.verdict is verdict
+    assert found.note == (told and f"not judged: {told}")
+
+
+@pytest.mark.parametrize(
+    ("tokens", "steps", "impossible"),
+    [(120, 20, False), (161, 20, False), (162, 20, True), (33, 4, False), (34, 4, True), (1, None, False)],
+)
+def test_more_tokens_than_the_block_size_allows_are_never_judged(tokens, steps, impossible):
+    records = [record(i, tokens=tokens, steps=steps) for i in range(10)]
+    for block, doubted in ((8, impossible), (None, False)):
+        measured = run(records, block_size=block)
+        assert ("accept_above_block" in measured.summary.doubts) is doubted
+        figure = Figure(metric="accept_length", dataset="gsm8k", value=tokens / (steps or 1))
+        (found,) = expectations(
+            Expect(sampling=AS_PUBLISHED, figures=(figure,)), measured.summary, measured.setting
+        )
+        kept = FigureVerdict.REPRODUCED if steps else FigureVerdict.UNMEASURED
+        assert found.verdict is (FigureVerdict.UNJUDGED if doubted else kept)
+
+
+@pytest.mark.parametrize(
     ("cpu_share", "words"),
     [
         (0.95, "--processes 4"),
@@ -183,7 +219,7 @@ FEW = [60, 15, 24]  # verify steps of 120 tokens: accept lengths 2, 8 and 5
         (FEW * 4, 2.0, 0.02, FigureVerdict.ABOVE, None),
         ([20, 21, 20, 19, 20], 6.0, 0.02, FigureVerdict.REPRODUCED, None),
         ([20, 21, 20, 19, 20], 9.0, 0.02, FigureVerdict.BELOW, None),
-        ([7, 9, 10, 8, 12, 8] * 10, 13.6, 0.02, FigureVerdict.REPRODUCED, None),
+        ([21, 27, 30, 24, 36, 24] * 10, 4.53, 0.02, FigureVerdict.REPRODUCED, None),
     ],
 )  # fmt: skip
 def test_too_few_requests_to_tell_are_not_judged(steps, published, tolerance, verdict, told):

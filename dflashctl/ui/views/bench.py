@@ -143,10 +143,11 @@ def _figures(run: BenchRun) -> list[RenderableType]:
             lines.append(
                 Text.assemble(f"{run.setting.label}: {item.metric} {measured}, published ", _told(item))
             )
-        if item.why:
-            lines.append(Text(f"{run.setting.label}: not as published: {item.why}", style="warning"))
-        if item.note:
-            lines.append(Text(f"{run.setting.label}: {item.metric}: {item.note}"))
+    reasons = dict.fromkeys(item.why for item in run.expectations if item.why)
+    lines += [Text(f"{run.setting.label}: not as published: {why}", style="warning") for why in reasons]
+    lines += [
+        Text(f"{run.setting.label}: {item.metric}: {item.note}") for item in run.expectations if item.note
+    ]
     return lines
 
 
