@@ -33,23 +33,24 @@ def accept_by_set(axes: Axes, files: tuple[RunFile, ...]) -> bool:
     groups = list(dict.fromkeys(bar.group for bar in bars))
     names = list(dict.fromkeys(bar.series for bar in bars))
     width = min(0.22, 0.8 / max(1, len(names)))
-    marked = False
+    marked: set[str] = set()
     for number, name in enumerate(names):
         mine = [bar for bar in bars if bar.series == name]
         places = [groups.index(bar.group) + (number - (len(names) - 1) / 2) * width for bar in mine]
         axes.bar(places, [bar.value for bar in mine], width * 0.92, color=colour(number), label=name)
         for place, bar in zip(places, mine, strict=True):
-            marked = _annotate(axes, place, width, bar, first=not marked) or marked
+            _annotate(axes, place, bar)
+            _mark(axes, place, width, bar, marked)
     axes.set_xticks(range(len(groups)), groups, fontsize=10 if len(groups) < _MANY_GROUPS else 7)
     axes.set_xlim(-0.6, len(groups) - 0.4)
     axes.set_ylabel("accept length (tokens a verify step)")
-    axes.set_ylim(0, 1.2 * max((bar.high or bar.value for bar in bars), default=1.0))
-    _legend(axes, len(names) + marked)
+    axes.set_ylim(0, 1.2 * max((bar.top for bar in bars), default=1.0))
+    _legend(axes, len(names) + len(marked))
     return bool(bars)
 
 
-def _annotate(axes: Axes, place: float, width: float, bar: series.Bar, *, first: bool) -> bool:
-    """The interval, the value above it, and a line where the published figure stands."""
+def _annotate(axes: Axes, place: float, bar: series.Bar) -> None:
+    """The interval, and the value above it."""
     if bar.low is not None and bar.high is not None:
         errors = [[bar.value - bar.low], [bar.high - bar.value]]
         axes.errorbar([place], [bar.value], yerr=errors, color="#333333", capsize=3, linewidth=1)
@@ -57,18 +58,23 @@ def _annotate(axes: Axes, place: float, width: float, bar: series.Bar, *, first:
     axes.annotate(
         f"{bar.value:.2f}", (place, top), xytext=(0, 4), textcoords="offset points", ha="center", fontsize=8
     )
+
+
+def _mark(axes: Axes, place: float, width: float, bar: series.Bar, marked: set[str]) -> None:
+    """A line where the published figure stands, of another kind where the bar is not judged by it."""
     if bar.published is None:
-        return False
+        return
+    name = "published for another setting" if bar.unlike else "published"
     axes.hlines(
         bar.published,
         place - width / 2,
         place + width / 2,
-        colors="#000000",
-        linestyles="dashed",
+        colors="#888888" if bar.unlike else "#000000",
+        linestyles="dotted" if bar.unlike else "dashed",
         linewidth=1.6,
-        label="published" if first else "_published",
+        label=f"_{name}" if name in marked else name,
     )
-    return True
+    marked.add(name)
 
 
 def accept_spread(axes: Axes, files: tuple[RunFile, ...]) -> bool:

@@ -31,6 +31,7 @@ def accept_histogram(figure: FigureBase, files: tuple[RunFile, ...]) -> bool:
     places = list(figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).flat)
     for axes, panel in zip(places, shown, strict=False):
         _draw(axes, panel, looks)
+    places[0].set_ylim(bottom=0)  # shared, and it ends autoscaling: only when all panels are drawn
     for axes in places[len(shown) :]:
         axes.set_axis_off()
     for axes in places[len(shown) - columns : len(shown)]:
@@ -58,7 +59,6 @@ def _draw(axes: Axes, panel: Panel, looks: dict[str, int]) -> None:
                 linewidth=1.6,
             )
     axes.set_title(panel.name, fontsize=9)
-    axes.set_ylim(bottom=0)
 
 
 def _legend(figure: FigureBase, places: list[Axes]) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dflashctl.core.bench_compare import accept_lengths
+from dflashctl.core.expectations import FigureVerdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,7 +16,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Bar:
-    """One bar; `low` and `high` bound its interval, `published` is the figure to stand beside it."""
+    """One bar; `low` and `high` bound its interval, `published` is the figure to stand beside it.
+
+    `unlike`: that figure was published for another setting, so that the bar is not judged by it.
+    """
 
     group: str
     series: str
@@ -23,6 +27,12 @@ class Bar:
     low: float | None = None
     high: float | None = None
     published: float | None = None
+    unlike: bool = False
+
+    @property
+    def top(self) -> float:
+        """The highest value to show."""
+        return max(self.value, self.high or 0.0, self.published or 0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,14 +81,15 @@ def accept_bars(files: tuple[RunFile, ...]) -> tuple[Bar, ...]:
 def _bar(dataset: str, series: str, run: RunView) -> Bar:
     accept = run.accept_length
     interval = accept.mean_interval if accept else None
-    published = next((e.published for e in run.expectations if e.metric == "accept_length"), None)
+    published = next((e for e in run.expectations if e.metric == "accept_length"), None)
     return Bar(
         group=dataset,
         series=series,
         value=accept.mean if accept else 0.0,
         low=interval.low if interval else None,
         high=interval.high if interval else None,
-        published=published,
+        published=published.published if published else None,
+        unlike=published is not None and published.verdict == FigureVerdict.UNLIKE,
     )
 
 
