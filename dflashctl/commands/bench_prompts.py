@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dflashctl.bench import CHAT, GENERATE, BenchRequest
+from dflashctl.commands.bench_settings import warm_ups
 from dflashctl.core.errors import CheckFailed, UsageProblem
 from dflashctl.core.progress import Progress
 from dflashctl.core.replies import mapping, parse_chat, parse_json, text
@@ -54,17 +55,20 @@ class Gathered:
 
 
 def gather(
-    env: Env, options: BenchOptions, name: str, client: Client, warm_up: int, max_tokens: int | None
+    env: Env, options: BenchOptions, name: str, client: Client, in_flight: int, max_tokens: int | None
 ) -> Gathered:
-    """The prompts of workload `name`, or of the file that was given under that name."""
+    """The prompts of workload `name`, or of the file that was given under that name.
+
+    Those for the warm-up are enough for `in_flight` requests at once, and never more than are measured.
+    """
     if options.prompts is not None:
-        return _from_file(env, options, name, warm_up, max_tokens)
+        return _from_file(env, options, name, in_flight, max_tokens)
     chosen = workload(name)
     records = _records(env, chosen, offline=options.offline)
     count = _count(options, chosen)
     limit = max_tokens or chosen.MAX_TOKENS
     asked = WorkloadOptions(
-        count=None if count is None else count + warm_up,
+        count=None if count is None else count + warm_ups(options, in_flight, count),
         seed=options.seed,
         input_tokens=options.input_tokens,
         prefix_tokens=options.prefix_tokens,
@@ -75,7 +79,7 @@ def gather(
     )
     size = _characters_per_token(client, chosen, records, asked) if chosen.NEEDS_TOKEN_SIZE else None
     asked = asked if size is None else replace(asked, characters_per_token=size)
-    gathered = _split(name, chosen.prompts(records, asked), count, warm_up, limit, size)
+    gathered = _split(options, name, chosen.prompts(records, asked), count, in_flight, limit, size)
     if not chosen.NEEDS_TOKEN_SIZE:
         return gathered
     lasting = chosen.prompts(records, replace(asked, nonce=""))[: len(gathered.prompts)]
@@ -83,16 +87,18 @@ def gather(
 
 
 def _split(
+    options: BenchOptions,
     name: str,
     prompts: tuple[BenchPrompt, ...],
     count: int | None,
-    warm_up: int,
+    in_flight: int,
     limit: int,
     characters_per_token: float | None = None,
 ) -> Gathered:
     measured = prompts[:count]
     if not measured:
         raise UsageProblem(f"workload {name!r} has no prompt that fits this server")
+    warm_up = warm_ups(options, in_flight, len(measured))
     spare = prompts[len(measured) :][:warm_up]
     return Gathered(
         name=name,
@@ -126,14 +132,16 @@ def probe_prompt() -> tuple[tuple[str, str], ...]:
     return user(sentences(secrets.token_hex(8), _SHORT))
 
 
-def _from_file(env: Env, options: BenchOptions, name: str, warm_up: int, max_tokens: int | None) -> Gathered:
+def _from_file(
+    env: Env, options: BenchOptions, name: str, in_flight: int, max_tokens: int | None
+) -> Gathered:
     path = Path(options.prompts or "")
     try:
         source = (env.cwd / path).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageProblem(f"the prompts file {str(path)!r} cannot be read: {error}") from error
     prompts = read_prompts(source, str(path))
-    return _split(name, prompts, options.count or None, warm_up, max_tokens or 1024)
+    return _split(options, name, prompts, options.count or None, in_flight, max_tokens or 1024)
 
 
 def _records(env: Env, chosen: Workload, *, offline: bool) -> tuple[Record, ...]:
@@ -240,7 +248,7 @@ def warm_up_requests(
 ) -> tuple[BenchRequest, ...]:
     """Short answers to the warm-up prompts, as the published harness does it."""
     limit = min(_WARM_UP_TOKENS, gathered.max_tokens)
-    asked = [(f"warm-up/{p.id}", p.messages, limit) for p in gathered.warm_up]
+    asked = [(f"warm-up/{p.id}", p.messages, limit) for p in gathered.warm_up[: setting.warm_up]]
     return requests_of(asked, setting, client, template)
 
 

@@ -13,6 +13,7 @@ from dflashctl.commands.bench import bench
 from dflashctl.core.bench_options import BenchOptions
 from dflashctl.env import Env
 from tests.fakes.mock_sse import MockServer, Wish
+from tests.support.cli import run as cli
 
 SCHEMA = json.loads((Path(dflashctl.__file__).parent / "schemas" / "bench-result.schema.json").read_text())
 
@@ -87,3 +88,53 @@ def test_the_records_of_a_run_hold_numbers(env, server, tmp_path):
     document["runs"][0]["records"][0]["gaps_s"] = "array('f', [0.004])"
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.Draft202012Validator(SCHEMA).validate(document)
+
+
+@pytest.mark.parametrize(
+    ("words", "loads"),
+    [
+        ("-c 1 -c 2", ["tiny-math c1", "tiny-math c2"]),
+        ("-c 1,2 -c 3", ["tiny-math c1", "tiny-math c2", "tiny-math c3"]),
+        ("--rate 40 --rate 50", ["tiny-math 40/s", "tiny-math 50/s"]),
+        ("-c 1 --sweep concurrency=2 --no-baseline", ["tiny-math c1", "tiny-math c2"]),
+        ("--rate 40 --sweep rate=50 --no-baseline", ["tiny-math 40/s", "tiny-math 50/s"]),
+        ("-c 1 --rate 50", ["tiny-math c1", "tiny-math 50/s"]),
+        ("--prompts mine.jsonl -w tiny-math", ["mine c1", "tiny-math c1"]),
+    ],
+    ids=str,
+)
+def test_whatever_was_asked_for_is_measured(server, tmp_path, words, loads):
+    (tmp_path / "mine.jsonl").write_text('{"prompt": "a"}\n')
+    ended = cli("bench", "--url", server.url, "--count", "2", *words.split(), "--json", cwd=tmp_path)
+    settings = [run["setting"] for run in json.loads(ended.out)["data"]["runs"]]
+    assert [
+        f"{s['dataset']} " + (f"{s['request_rate']:g}/s" if s["request_rate"] else f"c{s['concurrency']}")
+        for s in settings
+    ] == loads
+
+
+@pytest.mark.parametrize(
+    ("load", "warmed"),
+    [
+        ({"concurrency": (1, 16), "count": 2}, [1, 2]),
+        ({"concurrency": (16, 1, 4), "count": 8}, [8, 1, 4]),
+        ({"concurrency": (5000,), "count": 3}, [3]),
+        ({"concurrency": (5000,), "prompts": "mine.jsonl"}, [2]),
+        ({"concurrency": (1, 4), "count": 2, "warm_up": 3}, [3, 3]),
+        ({"concurrency": (2,), "rates": (50.0,), "count": 3}, [2, 1]),
+        ({"concurrency": (2,), "count": 3, "warm_up": 0}, [0]),
+    ],
+    ids=str,
+)
+def test_a_load_is_warmed_up_with_as_many_requests_as_it_has_in_flight(server, tmp_path, load, warmed):
+    (tmp_path / "mine.jsonl").write_text('{"prompt": "a"}\n{"prompt": "b"}\n')
+    events = []
+    env = Env(cwd=tmp_path, environ={"HOME": str(tmp_path)}, notify=events.append)
+    runs = bench(env, BenchOptions(url=server.url, output="x.json", **load)).data.runs
+    assert [run.setting.warm_up for run in runs] == warmed
+    told = [event.text for event in events if event.step == "warm_up"]
+    assert told == [
+        f"{run.setting.label}: {count} short requests to warm up"
+        for run, count in zip(runs, warmed, strict=True)
+        if count
+    ]
