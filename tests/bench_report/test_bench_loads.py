@@ -138,3 +138,20 @@ def test_a_load_is_warmed_up_with_as_many_requests_as_it_has_in_flight(server, t
         for run, count in zip(runs, warmed, strict=True)
         if count
     ]
+
+
+@pytest.mark.parametrize("load", [{"concurrency": (1,)}, {"rates": (8.0,)}], ids=str)
+def test_what_the_progress_says_to_people_is_in_its_fields_too(tmp_path, load):
+    events = []
+    env = Env(cwd=tmp_path, environ={"HOME": str(tmp_path)}, notify=events.append)
+    with MockServer(Wish(chunks=3, gap_ms=60, ttft_ms=60)) as slow:
+        bench(env, BenchOptions(url=slow.url, count=8, output="x.json", **load))
+    told = [event for event in events if event.step == "bench"]
+    assert any(event.left_s for event in told)
+    for event in told:
+        assert (event.rate_per_s is not None) == bool(event.done)
+        assert (
+            (f"{event.left_s:.0f} s left" in event.text)
+            if event.left_s is not None
+            else "left" not in event.text
+        )
