@@ -120,6 +120,8 @@ def _interrupted(
 def _open(env: Env, options: BenchOptions) -> _Session:
     """Refuse what would make the figures worthless or lose them, before anything is measured."""
     refuse_here(env)
+    if options.prompts == "-":
+        raise UsageProblem("--prompts reads a file, not standard input", hint="--prompts FILE")
     if options.gates.max_regression is not None and options.gates.against is None:
         raise UsageProblem("--max-regression needs the result to compare with", hint="--against FILE")
     stamp = datetime.fromtimestamp(env.clock.wall(), tz=timezone.utc).strftime("%Y%m%d-%H%M%S")

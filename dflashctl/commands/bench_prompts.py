@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from dflashctl.commands.bench_settings import warm_ups
 from dflashctl.core.errors import CheckFailed, UsageProblem
 from dflashctl.core.progress import Progress
 from dflashctl.core.replies import mapping, parse_chat, parse_json, text
-from dflashctl.core.workload import BenchPrompt, WorkloadOptions, prompts_hash, user
+from dflashctl.core.workload import BenchPrompt, WorkloadOptions, as_openai, prompts_hash, text_of, user
 from dflashctl.proofs.client import answered
 from dflashctl.workloads import workload
 from dflashctl.workloads.prompts_file import read_prompts
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from dflashctl.core.bench_options import BenchOptions
     from dflashctl.core.bench_setting import Setting
-    from dflashctl.core.workload import Record, Workload
+    from dflashctl.core.workload import Message, Record, Workload
     from dflashctl.env import Env
     from dflashctl.ports.chat_template import ChatTemplate
     from dflashctl.proofs.client import Client
@@ -124,7 +125,7 @@ def _made_up(like: tuple[BenchPrompt, ...], count: int) -> tuple[BenchPrompt, ..
 
 def opening(prompt: BenchPrompt) -> str:
     """All that a prompt says at first."""
-    return "\n".join(content for _, content in prompt.messages)
+    return "\n".join(text_of(message) for message in prompt.messages)
 
 
 def probe_prompt() -> tuple[tuple[str, str], ...]:
@@ -141,6 +142,9 @@ def _from_file(
     except (OSError, UnicodeDecodeError) as error:
         raise UsageProblem(f"the prompts file {str(path)!r} cannot be read: {error}") from error
     prompts = read_prompts(source, str(path))
+    if options.api == GENERATE:
+        for prompt in prompts:
+            _plain(prompt.id, prompt.messages)
     return _split(options, name, prompts, options.count or None, in_flight, max_tokens or 1024)
 
 
@@ -198,7 +202,7 @@ def _prompt_tokens(client: Client, content: str) -> int:
 
 
 def requests_of(
-    prompts: Sequence[tuple[str, Sequence[tuple[str, str]], int]],
+    prompts: Sequence[tuple[str, Sequence[Message], int]],
     setting: Setting,
     client: Client,
     template: ChatTemplate | None,
@@ -215,11 +219,11 @@ def requests_of(
         if template is not None:
             params = {"max_new_tokens": limit, **sampling}
             body: dict[str, object] = {
-                "text": template.render(conversation, switch),
+                "text": template.render(_plain(name, conversation), switch),
                 "sampling_params": params,
             }
         else:
-            messages = [{"role": role, "content": content} for role, content in conversation]
+            messages = [as_openai(message) for message in conversation]
             body = {"model": client.facts.model, "messages": messages, "max_tokens": limit, **sampling}
             if switch:
                 body["chat_template_kwargs"] = switch
@@ -227,6 +231,17 @@ def requests_of(
             body["speculation"] = False
         made.append(BenchRequest(id=name, body=body, api=CHAT if template is None else GENERATE))
     return tuple(made)
+
+
+def _plain(name: str, conversation: Sequence[Message]) -> list[tuple[str, str]]:
+    """(role, text) of each message; UsageProblem for one with more, of which each server makes another prompt."""
+    plain = [message for message in conversation if not isinstance(message, Mapping)]
+    if len(plain) < len(conversation):
+        raise UsageProblem(
+            f"prompt {name!r} has messages with more than a role and a text, which --api generate cannot send",
+            hint="--api chat",
+        )
+    return plain
 
 
 def _sampling(setting: Setting, index: int) -> dict[str, object]:

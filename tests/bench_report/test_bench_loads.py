@@ -11,6 +11,7 @@ import pytest
 import dflashctl
 from dflashctl.commands.bench import bench
 from dflashctl.core.bench_options import BenchOptions
+from dflashctl.core.errors import UsageProblem
 from dflashctl.env import Env
 from tests.fakes.mock_sse import MockServer, Wish
 from tests.support.cli import run as cli
@@ -155,3 +156,40 @@ def test_what_the_progress_says_to_people_is_in_its_fields_too(tmp_path, load):
             if event.left_s is not None
             else "left" not in event.text
         )
+
+
+TOOLS = [
+    {"role": "user", "content": [{"type": "text", "text": "1 + 2?"}]},
+    {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": "c", "type": "function", "function": {"name": "sum", "arguments": "{}"}}],
+    },
+    {"role": "tool", "content": "3", "tool_call_id": "c"},
+]
+
+
+def test_own_messages_reach_the_server_as_they_are(env, server, tmp_path):
+    (tmp_path / "mine.jsonl").write_text(json.dumps({"messages": TOOLS}))
+    (run,) = bench(env, BenchOptions(url=server.url, prompts="mine.jsonl", output="x.json")).data.runs
+    assert run.summary.errors == 0
+    assert server.requests[-1]["body"]["messages"] == TOOLS
+
+
+@pytest.mark.parametrize(
+    ("prompts", "api", "words"),
+    [
+        ("mine.jsonl", "generate", "prompt 'line-1' has messages with more than a role and a text"),
+        ("-", "chat", "--prompts reads a file, not standard input"),
+    ],
+)
+def test_prompts_that_cannot_be_sent_are_refused_before_anything_is(
+    env, server, tmp_path, prompts, api, words
+):
+    (tmp_path / "mine.jsonl").write_text(json.dumps({"messages": TOOLS}))
+    (tmp_path / "tokenizer_config.json").write_text('{"chat_template": "{{ messages[0].content }}"}')
+    options = BenchOptions(url=server.url, prompts=prompts, api=api, tokenizer=".", output="x.json")
+    with pytest.raises(UsageProblem, match=words):
+        bench(env, options)
+    assert not [request for request in server.requests if "1 + 2?" in str(request)]
+    assert not (tmp_path / "x.json").exists()
