@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from dflashctl.report_html.series import Panel
 
 MOST_PANELS = 12
+_SHORT = 16  # characters of a name
 
 
 def accept_histogram(figure: FigureBase, files: tuple[RunFile, ...]) -> bool:
@@ -68,4 +69,7 @@ def _legend(figure: FigureBase, places: list[Axes]) -> None:
         for axes in places
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
     }
-    figure.legend(found.values(), found.keys(), loc="outside upper right", ncols=2, fontsize=8, frameon=False)
+    columns = 2 if max(map(len, found), default=0) <= _SHORT else 1  # the chart's title stands to the left
+    figure.legend(
+        found.values(), found.keys(), loc="outside upper right", ncols=columns, fontsize=8, frameon=False
+    )

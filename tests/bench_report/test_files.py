@@ -305,3 +305,11 @@ def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path, through_link):
     os.close(reader)
     assert stat.S_ISFIFO(pipe.lstat().st_mode)
     assert link.is_symlink()
+
+
+@pytest.mark.parametrize("name", ["a.jpg", "a", "a.svg", "a.png.txt", ".png"])
+def test_a_picture_goes_into_no_file_of_another_kind(tmp_path, name):
+    (tmp_path / "run.json").write_text(json.dumps(to_json(result(spread(20)))))
+    with pytest.raises(UsageProblem, match="the picture is a PNG"):
+        bench_report(Env(cwd=tmp_path, environ={}), ("run.json",), output="r.html", png=name)
+    assert [path.name for path in tmp_path.iterdir()] == ["run.json"]
