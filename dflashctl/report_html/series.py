@@ -59,6 +59,12 @@ def all_runs(files: tuple[RunFile, ...]) -> tuple[tuple[str, RunView], ...]:
     return tuple((f"{file.name}: " if several else "", run) for file in files for run in file.runs)
 
 
+def named_runs(files: tuple[RunFile, ...]) -> tuple[tuple[str, RunView], ...]:
+    """(name, run) of all files, each name another one."""
+    runs = [(prefix + run.label, run) for prefix, run in all_runs(files)]
+    return tuple(zip(numbered(varied(runs)), (run for _, run in runs), strict=True))
+
+
 def server_of(run: RunView) -> str:
     """The series a run belongs to: its block size, or none, and the profile paths that were swept."""
     if run.setting.speculation is False:
@@ -156,8 +162,7 @@ def ecdfs(
 ) -> tuple[Line, ...]:
     """The empirical distribution of a latency, one line a run: (milliseconds, share of requests)."""
     lines = []
-    runs = [(prefix + run.label, run) for prefix, run in all_runs(files)]
-    for name, (_, run) in zip(numbered(varied(runs)), runs, strict=True):
+    for name, run in named_runs(files):
         known = sorted(value for value in pick(run) if value is not None)
         points = tuple((value, (rank + 1) / len(known)) for rank, value in enumerate(known))
         if points:

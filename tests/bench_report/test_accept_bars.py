@@ -14,6 +14,7 @@ pytest.importorskip("matplotlib")
 
 from matplotlib.figure import Figure
 
+from dflashctl.report_html import html_report
 from dflashctl.report_html.charts import accept_by_set
 from dflashctl.report_html.over_load import FIGURES, LOADS, figure_over_load
 from dflashctl.report_html.series import accept_bars, accept_ecdfs, histograms, over_load
@@ -124,3 +125,10 @@ def test_answers_asked_for_otherwise_lie_on_no_common_line():
     other_counts = run_file(spread(20), spread(20, concurrency=8, prompts=80))
     (line,) = over_load((other_counts,), lambda run: run.output_tokens_per_s, lambda s: s.concurrency)
     assert [x for x, _ in line.points] == [1, 8]
+
+
+def test_a_warning_says_which_of_the_runs_it_is_about():
+    runs = [replace(spread(20, max_tokens=limit), warnings=("look out",)) for limit in (4, 64, 64)]
+    page = html_report((run_file(*runs),), "t", "now")
+    for what in ("max tokens 4", "max tokens 64", "max tokens 64, pass 2"):
+        assert page.count(f"<li>gsm8k, block 8, c1, {what}: look out</li>") == 1
