@@ -45,8 +45,16 @@ def run_load(
             stack.enter_context(WorkerProcess(number, config, bodies.fileno()))
             for number, config in enumerate(configs)
         ]
-        parts = _Run(workers, len(requests), notify).run()
+        parts = _Run(workers, len(requests), notify, last_send_s=_last_send_s(spec, len(requests))).run()
     return merged(parts, [r.id for r in requests], first_index=len(warmup))
+
+
+def _last_send_s(spec: LoadSpec, count: int) -> float | None:
+    """When an open loop sends its last request, None for a closed one."""
+    if spec.rate is None:
+        return None
+    last = poisson_times(count, spec.rate, spec.seed)[-1]
+    return last if spec.max_duration_s is None else min(last, spec.max_duration_s)
 
 
 def _write_bodies(file: BinaryIO, requests: Sequence[BenchRequest], spec: LoadSpec) -> list[list[int]]:
@@ -132,10 +140,16 @@ class _Run:
     """Waits on the workers' pipes until each has reported or died."""
 
     def __init__(
-        self, workers: list[WorkerProcess], total: int, notify: Callable[[LoadProgress], None] | None
+        self,
+        workers: list[WorkerProcess],
+        total: int,
+        notify: Callable[[LoadProgress], None] | None,
+        *,
+        last_send_s: float | None,
     ) -> None:
         self._workers = workers
         self._total = total
+        self._last_send_s = last_send_s
         self._notify = notify
         self._parts = LoadParts()
         self._beats: dict[int, dict[str, object]] = {}
@@ -199,4 +213,5 @@ class _Run:
             completion_tokens=total("tokens"),
             verify_steps=total("steps"),
             warming_up=any(bool(beat["warming"]) for beat in self._beats.values()),
+            last_send_s=self._last_send_s,
         )

@@ -84,7 +84,10 @@ class LoadSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class LoadProgress:
-    """The state of a running load; accept length and tokens are of finished requests."""
+    """The state of a running load; accept length and tokens are of finished requests.
+
+    last_send_s: when an open loop plans to send its last request, in seconds from the start.
+    """
 
     done: int
     errors: int
@@ -94,6 +97,7 @@ class LoadProgress:
     completion_tokens: int
     verify_steps: int
     warming_up: bool = False
+    last_send_s: float | None = None
 
     @property
     def accept_length_pooled(self) -> float | None:
@@ -101,8 +105,19 @@ class LoadProgress:
 
     @property
     def left_s(self) -> float | None:
-        """A guess of the time left, from the requests done so far."""
-        return self.elapsed_s / self.done * (self.total - self.done) if self.done else None
+        """A guess of the time left, from the requests done so far.
+
+        An open loop sends at times that are known; what waits by then takes as long as such requests took so far.
+        """
+        a_request_s = self.elapsed_s / self.done if self.done else None
+        if self.last_send_s is not None and self.last_send_s > self.elapsed_s:
+            return max(self.last_send_s - self.elapsed_s, self.in_flight * (a_request_s or 0.0))
+        return None if a_request_s is None else a_request_s * (self.total - self.done)
+
+    @property
+    def requests_per_s(self) -> float | None:
+        """Requests that ended, a second; None before the first one did."""
+        return self.done / self.elapsed_s if self.done and self.elapsed_s > 0 else None
 
 
 @dataclass(frozen=True, kw_only=True)

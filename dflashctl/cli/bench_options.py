@@ -91,19 +91,19 @@ Tokenizer = Annotated[
     ),
 ]
 Concurrency = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
         "--concurrency",
         "-c",
         metavar="LIST",
-        help="Requests in flight, with commas: 1,8,32.",
+        help="Requests in flight: 1,8,32; repeatable.",
         rich_help_panel=LOAD,
     ),
 ]
 Rate = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
-        "--rate", metavar="LIST", help="Requests per second (Poisson), with commas.", rich_help_panel=LOAD
+        "--rate", metavar="LIST", help="Requests per second (Poisson): 2,8; repeatable.", rich_help_panel=LOAD
     ),
 ]
 WarmUp = Annotated[

@@ -269,8 +269,8 @@ Plan:
   --offline  Use only what is here already.
 
 Load:
-  -c, --concurrency LIST        Requests in flight, with commas: 1,8,32.
-  --rate LIST                   Requests per second (Poisson), with commas.
+  -c, --concurrency LIST        Requests in flight: 1,8,32; repeatable.
+  --rate LIST                   Requests per second (Poisson): 2,8; repeatable.
   --warm-up N                   Requests before the clock starts.
   --flush-cache, --keep-cache   Empty the prefix cache before each run.
   --processes N                 Processes of the load generator; default: one for each 1024 requests

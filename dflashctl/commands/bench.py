@@ -18,7 +18,7 @@ from dflashctl.commands.bench_servers import (
     serving,
     variants,
 )
-from dflashctl.commands.bench_settings import loads, output_limit, setting_of, workload_names
+from dflashctl.commands.bench_settings import loads, output_limit, setting_of, warm_ups, workloads_of
 from dflashctl.commands.bench_simulated import refuse_here, refuse_running
 from dflashctl.commands.bench_verdict import refuse_file_clashes, report_of, with_speedups
 from dflashctl.commands.live_server import api_key, live_server
@@ -121,6 +121,8 @@ def _interrupted(
 def _open(env: Env, options: BenchOptions) -> _Session:
     """Refuse what would make the figures worthless or lose them, before anything is measured."""
     refuse_here(env)
+    if options.prompts == "-":
+        raise UsageProblem("--prompts reads a file, not standard input", hint="--prompts FILE")
     if options.gates.max_regression is not None and options.gates.against is None:
         raise UsageProblem("--max-regression needs the result to compare with", hint="--against FILE")
     stamp = datetime.fromtimestamp(env.clock.wall(), tz=timezone.utc).strftime("%Y%m%d-%H%M%S")
@@ -165,24 +167,29 @@ def _measure_server(
     target = _target(env, options, client, own=options.url is None)
     session.sessions.append(provenance(env, server, client, _template_hash(env, options, client)))
     expect = profile.expect if profile else None
-    for name in workload_names(options, profile):
-        planned = loads(options, sweep, expect, name)
-        warm_up = max(c or 1 for c, _ in planned) if options.warm_up is None else options.warm_up
-        gathered = gather(env, options, name, client, warm_up, output_limit(options, expect, name))
-        setting = setting_of(options, gathered, client, variant, expect, warm_up)
+    for name, asked in workloads_of(options, profile):
+        planned = loads(asked, sweep, expect, name)
+        most = max(c or 1 for c, _ in planned)
+        gathered = gather(env, asked, name, client, most, output_limit(asked, expect, name))
+        setting = setting_of(asked, gathered, client, variant, expect)
         setting = replace(setting, plain=variant.plain)
         if target.counts is None and setting.speculation is not False:
-            target = replace(target, counts=count_source(options, target, setting))
+            target = replace(target, counts=count_source(asked, target, setting))
         for turn, (concurrency, rate) in enumerate(planned):
             if turn and gathered.cold:
-                gathered = gather(env, options, name, client, warm_up, output_limit(options, expect, name))
+                gathered = gather(env, asked, name, client, most, output_limit(asked, expect, name))
             known = (client.facts.base_url, gathered.hash)
             process = life_of(env, server)
             run = measure(
                 env,
-                options,
+                asked,
                 target,
-                replace(setting, concurrency=concurrency, request_rate=rate),
+                replace(
+                    setting,
+                    concurrency=concurrency,
+                    request_rate=rate,
+                    warm_up=warm_ups(asked, concurrency, setting.prompts),
+                ),
                 gathered,
                 repeated=known in session.sent and not gathered.cold,
             )
@@ -191,7 +198,7 @@ def _measure_server(
                 run.unfinished is Unfinished.INTERRUPTED
             )  # long answers were cut off: nothing to judge by
             judged = (
-                expectations(expect, run.summary, run.setting, options.gates.expect_tolerance, run.samples)
+                expectations(expect, run.summary, run.setting, asked.gates.expect_tolerance, run.samples)
                 if expect and not stopped
                 else ()
             )

@@ -224,6 +224,8 @@ def _notifier(env: Env, setting: Setting) -> Callable[[LoadProgress], None]:
                 total=progress.total,
                 unit="requests",
                 final=progress.done == progress.total,
+                rate_per_s=progress.requests_per_s,
+                left_s=progress.left_s,
             )
         )
 

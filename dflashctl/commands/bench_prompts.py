@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dflashctl.bench import CHAT, GENERATE, BenchRequest
+from dflashctl.commands.bench_settings import warm_ups
 from dflashctl.core.errors import CheckFailed, UsageProblem
 from dflashctl.core.progress import Progress
 from dflashctl.core.replies import mapping, parse_chat, parse_json, text
-from dflashctl.core.workload import BenchPrompt, WorkloadOptions, prompts_hash, user
+from dflashctl.core.workload import BenchPrompt, WorkloadOptions, as_openai, prompts_hash, text_of, user
 from dflashctl.proofs.client import answered
 from dflashctl.workloads import workload
 from dflashctl.workloads.prompts_file import read_prompts
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 
     from dflashctl.core.bench_options import BenchOptions
     from dflashctl.core.bench_setting import Setting
-    from dflashctl.core.workload import Record, Workload
+    from dflashctl.core.workload import Message, Record, Workload
     from dflashctl.env import Env
     from dflashctl.ports.chat_template import ChatTemplate
     from dflashctl.proofs.client import Client
@@ -54,17 +56,20 @@ class Gathered:
 
 
 def gather(
-    env: Env, options: BenchOptions, name: str, client: Client, warm_up: int, max_tokens: int | None
+    env: Env, options: BenchOptions, name: str, client: Client, in_flight: int, max_tokens: int | None
 ) -> Gathered:
-    """The prompts of workload `name`, or of the file that was given under that name."""
+    """The prompts of workload `name`, or of the file that was given under that name.
+
+    Those for the warm-up are enough for `in_flight` requests at once, and never more than are measured.
+    """
     if options.prompts is not None:
-        return _from_file(env, options, name, warm_up, max_tokens)
+        return _from_file(env, options, name, in_flight, max_tokens)
     chosen = workload(name)
     records = _records(env, chosen, offline=options.offline)
     count = _count(options, chosen)
     limit = max_tokens or chosen.MAX_TOKENS
     asked = WorkloadOptions(
-        count=None if count is None else count + warm_up,
+        count=None if count is None else count + warm_ups(options, in_flight, count),
         seed=options.seed,
         input_tokens=options.input_tokens,
         prefix_tokens=options.prefix_tokens,
@@ -75,7 +80,7 @@ def gather(
     )
     size = _characters_per_token(client, chosen, records, asked) if chosen.NEEDS_TOKEN_SIZE else None
     asked = asked if size is None else replace(asked, characters_per_token=size)
-    gathered = _split(name, chosen.prompts(records, asked), count, warm_up, limit, size)
+    gathered = _split(options, name, chosen.prompts(records, asked), count, in_flight, limit, size)
     if not chosen.NEEDS_TOKEN_SIZE:
         return gathered
     lasting = chosen.prompts(records, replace(asked, nonce=""))[: len(gathered.prompts)]
@@ -83,16 +88,18 @@ def gather(
 
 
 def _split(
+    options: BenchOptions,
     name: str,
     prompts: tuple[BenchPrompt, ...],
     count: int | None,
-    warm_up: int,
+    in_flight: int,
     limit: int,
     characters_per_token: float | None = None,
 ) -> Gathered:
     measured = prompts[:count]
     if not measured:
         raise UsageProblem(f"workload {name!r} has no prompt that fits this server")
+    warm_up = warm_ups(options, in_flight, len(measured))
     spare = prompts[len(measured) :][:warm_up]
     return Gathered(
         name=name,
@@ -118,7 +125,7 @@ def _made_up(like: tuple[BenchPrompt, ...], count: int) -> tuple[BenchPrompt, ..
 
 def opening(prompt: BenchPrompt) -> str:
     """All that a prompt says at first."""
-    return "\n".join(content for _, content in prompt.messages)
+    return "\n".join(text_of(message) for message in prompt.messages)
 
 
 def probe_prompt() -> tuple[tuple[str, str], ...]:
@@ -126,14 +133,19 @@ def probe_prompt() -> tuple[tuple[str, str], ...]:
     return user(sentences(secrets.token_hex(8), _SHORT))
 
 
-def _from_file(env: Env, options: BenchOptions, name: str, warm_up: int, max_tokens: int | None) -> Gathered:
+def _from_file(
+    env: Env, options: BenchOptions, name: str, in_flight: int, max_tokens: int | None
+) -> Gathered:
     path = Path(options.prompts or "")
     try:
         source = (env.cwd / path).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageProblem(f"the prompts file {str(path)!r} cannot be read: {error}") from error
     prompts = read_prompts(source, str(path))
-    return _split(name, prompts, options.count or None, warm_up, max_tokens or 1024)
+    if options.api == GENERATE:
+        for prompt in prompts:
+            _plain(prompt.id, prompt.messages)
+    return _split(options, name, prompts, options.count or None, in_flight, max_tokens or 1024)
 
 
 def _records(env: Env, chosen: Workload, *, offline: bool) -> tuple[Record, ...]:
@@ -190,7 +202,7 @@ def _prompt_tokens(client: Client, content: str) -> int:
 
 
 def requests_of(
-    prompts: Sequence[tuple[str, Sequence[tuple[str, str]], int]],
+    prompts: Sequence[tuple[str, Sequence[Message], int]],
     setting: Setting,
     client: Client,
     template: ChatTemplate | None,
@@ -207,11 +219,11 @@ def requests_of(
         if template is not None:
             params = {"max_new_tokens": limit, **sampling}
             body: dict[str, object] = {
-                "text": template.render(conversation, switch),
+                "text": template.render(_plain(name, conversation), switch),
                 "sampling_params": params,
             }
         else:
-            messages = [{"role": role, "content": content} for role, content in conversation]
+            messages = [as_openai(message) for message in conversation]
             body = {"model": client.facts.model, "messages": messages, "max_tokens": limit, **sampling}
             if switch:
                 body["chat_template_kwargs"] = switch
@@ -219,6 +231,17 @@ def requests_of(
             body["speculation"] = False
         made.append(BenchRequest(id=name, body=body, api=CHAT if template is None else GENERATE))
     return tuple(made)
+
+
+def _plain(name: str, conversation: Sequence[Message]) -> list[tuple[str, str]]:
+    """(role, text) of each message; UsageProblem for one with more, of which each server makes another prompt."""
+    plain = [message for message in conversation if not isinstance(message, Mapping)]
+    if len(plain) < len(conversation):
+        raise UsageProblem(
+            f"prompt {name!r} has messages with more than a role and a text, which --api generate cannot send",
+            hint="--api chat",
+        )
+    return plain
 
 
 def _sampling(setting: Setting, index: int) -> dict[str, object]:
@@ -240,7 +263,7 @@ def warm_up_requests(
 ) -> tuple[BenchRequest, ...]:
     """Short answers to the warm-up prompts, as the published harness does it."""
     limit = min(_WARM_UP_TOKENS, gathered.max_tokens)
-    asked = [(f"warm-up/{p.id}", p.messages, limit) for p in gathered.warm_up]
+    asked = [(f"warm-up/{p.id}", p.messages, limit) for p in gathered.warm_up[: setting.warm_up]]
     return requests_of(asked, setting, client, template)
 
 

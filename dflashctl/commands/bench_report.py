@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dflashctl.commands.bench_save import read_document, write_bytes, write_text
@@ -32,6 +33,10 @@ def bench_report(
         raise UsageProblem("no result file was given", hint="dflashctl bench report FILE…")
     target = output or DEFAULT_OUTPUT
     refuse_clashes(env, {"--output": target, "--png": png}, files)
+    if png is not None and Path(png).suffix.lower() != ".png":
+        raise UsageProblem(
+            f"--png {png!r}: the picture is a PNG, whose name ends in .png", hint="--png FILE.png"
+        )
     read = tuple(read_run_file(read_document(env.cwd / path), path) for path in files)
     count = sum(len(file.runs) for file in read)
     if not count:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dflashctl.core.bench_setting import Setting
 from dflashctl.core.errors import UsageProblem
-from dflashctl.workloads import WORKLOADS, longbench_v2
+from dflashctl.workloads import WORKLOADS, longbench_v2, workload
 
 if TYPE_CHECKING:
     from dflashctl.commands.bench_prompts import Gathered
@@ -19,12 +20,18 @@ if TYPE_CHECKING:
 DEFAULT_WORKLOAD = "tiny-math"
 
 
-def workload_names(options: BenchOptions, profile: Profile | None) -> tuple[str, ...]:
-    """The workloads asked for; else those with published figures; else the built-in one."""
-    if options.prompts is not None:
-        return (_own_name(Path(options.prompts)),)
+def workloads_of(options: BenchOptions, profile: Profile | None) -> tuple[tuple[str, BenchOptions], ...]:
+    """The name of each workload, with its options: those of a set have no `prompts`.
+
+    What was asked for, a file of one's own first; else the sets with published figures; else the built-in one.
+    UsageProblem for a name that is no workload.
+    """
+    own = () if options.prompts is None else ((_own_name(Path(options.prompts)), options),)
     published = dict.fromkeys(figure.dataset for figure in profile.expect.figures) if profile else {}
-    return options.workloads or tuple(published) or (DEFAULT_WORKLOAD,)
+    names = options.workloads or (() if own else tuple(published) or (DEFAULT_WORKLOAD,))
+    for name in options.workloads:
+        workload(name)
+    return (*own, *((name, replace(options, prompts=None)) for name in names))
 
 
 def _own_name(path: Path) -> str:
@@ -54,13 +61,21 @@ def prompts_unlike(options: BenchOptions, gathered: Gathered, context_tokens: in
 def loads(
     options: BenchOptions, sweep: Sweep, expect: Expect | None, name: str
 ) -> tuple[tuple[int | None, float | None], ...]:
-    """(concurrency, rate) of each run: closed loops first, then open ones; as published when nothing was asked."""
+    """(concurrency, rate) of each run: closed loops first, then open ones; as published when nothing was asked.
+
+    The values of a sweep go on with those of the options, each of them once.
+    """
     figures = expect.figures if expect and options.prompts is None else ()
     published = {f.concurrency for f in figures if f.dataset == name and f.concurrency is not None}
-    concurrency = sweep.concurrency or options.concurrency
-    rates = sweep.rates or options.rates
+    concurrency = (*options.concurrency, *(c for c in sweep.concurrency if c not in options.concurrency))
+    rates = (*options.rates, *(r for r in sweep.rates if r not in options.rates))
     closed = concurrency or (() if rates else tuple(sorted(published)) or (1,))
     return (*((c, None) for c in closed), *((None, r) for r in rates))
+
+
+def warm_ups(options: BenchOptions, concurrency: int | None, prompts: int) -> int:
+    """Requests before the clock starts: the option; else as many as this load has in flight, an open one as 1."""
+    return min(concurrency or 1, prompts) if options.warm_up is None else options.warm_up
 
 
 def output_limit(options: BenchOptions, expect: Expect | None, name: str) -> int | None:
@@ -76,7 +91,6 @@ def setting_of(
     client: Client,
     variant: Variant,
     expect: Expect | None,
-    warm_up: int,
 ) -> Setting:
     temperature, top_p = _sampling(options, expect)
     speculates = client.facts.speculates if variant.speculation is None else variant.speculation
@@ -96,7 +110,6 @@ def setting_of(
         prompts=len(gathered.prompts),
         prompts_hash=gathered.hash,
         turns=sum(1 + len(prompt.follow_ups) for prompt in gathered.prompts),
-        warm_up=warm_up,
         characters_per_token=gathered.characters_per_token,
         overrides=variant.overrides,
         prompts_unlike=prompts_unlike(options, gathered, client.facts.max_model_len),

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from dflashctl.bench import LoadProgress, LoadResult, LoadSpec, RequestRecord
     from dflashctl.commands.bench_prompts import Gathered
     from dflashctl.core.bench_setting import Setting
-    from dflashctl.core.workload import BenchPrompt
+    from dflashctl.core.workload import BenchPrompt, Message
     from dflashctl.ports.chat_template import ChatTemplate
     from dflashctl.proofs.client import Client
 
-_Talk = tuple["BenchPrompt", tuple[tuple[str, str], ...]]  # a prompt, and its conversation so far
+_Talk = tuple["BenchPrompt", tuple["Message", ...]]  # a prompt, and its conversation so far
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -36,11 +36,19 @@ _TAIL = (
     "goodput_attainment",
     "goodput_requests_per_s",
     *(f"client_{name}" for name in _CLIENT),
+    "unfinished",
+    "withheld",
+    "turns_without_counts",
+    "warnings",
+    "verdict",
 )
 
 
 def to_csv(file: RunFile) -> str:
-    """One row a run with a header; empty cells are unknown."""
+    """One row a run with a header; empty cells are unknown, or say that there is nothing to tell.
+
+    `unfinished` and `withheld` say why figures are of a part of the requests, or missing.
+    """
     latencies = [f"{name}_{point}" for name in _LATENCIES for point in _POINTS]
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -77,5 +85,10 @@ def _row(file: RunFile, run: RunView) -> list[object]:
         ),
         *(getattr(run.goodput, name, None) for name in ("good", "attainment", "requests_per_s")),
         *(getattr(run.client, name, None) for name in _CLIENT),
+        run.unfinished,
+        "; ".join(run.withheld),
+        run.turns_without_counts,
+        "; ".join(run.warnings),
+        " ".join(f"{e.metric}={e.verdict}" for e in run.expectations),
     ]
     return [*head, *latencies, *tail]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class Progress:
     """`step` is a stable word ("fetch", "load_target"), `text` is for people; `done`/`total` share `unit`.
 
-    `left_s` is the time left at the present rate.
+    `rate_per_s` is in units a second, `left_s` the time left at the present rate, or until what is planned is over.
     """
 
     step: str

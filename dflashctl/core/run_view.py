@@ -136,6 +136,7 @@ class RunView:
     errors_told: dict[str, int] = field(default_factory=dict)
     finish_reasons: dict[str, int] = field(default_factory=dict)
     doubts: dict[str, int] = field(default_factory=dict)
+    turns_without_counts: int | None = None
     goodput: GoodputView | None = None
 
 

@@ -12,6 +12,8 @@ from typing import Protocol
 from dflashctl.core.errors import CheckFailed
 
 Record = Mapping[str, object]
+# (role, text), or an OpenAI message as it was given where these two are not all of it.
+Message = tuple[str, str] | Mapping[str, object]
 # The published harness shuffles with this seed (dflash 0.1.0).
 HARNESS_SEED = 42
 
@@ -37,13 +39,13 @@ class DataSource:
 
 @dataclass(frozen=True, kw_only=True)
 class BenchPrompt:
-    """`messages` are (role, content); `follow_ups` are user turns sent after each answer in turn.
+    """`messages` are what is said at first; `follow_ups` are user turns sent after each answer in turn.
 
     `bucket` names a group that is also reported on its own, `max_tokens` overrides the run's limit.
     """
 
     id: str
-    messages: tuple[tuple[str, str], ...]
+    messages: tuple[Message, ...]
     follow_ups: tuple[str, ...] = ()
     bucket: str | None = None
     max_tokens: int | None = None
@@ -101,6 +103,21 @@ class Workload(Protocol):
 def user(content: str) -> tuple[tuple[str, str], ...]:
     """A conversation of one user message."""
     return (("user", content),)
+
+
+def as_openai(message: Message) -> Mapping[str, object]:
+    """The message as the chat interface takes it."""
+    return message if isinstance(message, Mapping) else {"role": message[0], "content": message[1]}
+
+
+def text_of(message: Message) -> str:
+    """All that a message says: its text, or the texts of its parts, and its tool calls as JSON."""
+    if not isinstance(message, Mapping):
+        return message[1]
+    content, calls = message.get("content"), message.get("tool_calls")
+    parts = content if isinstance(content, list) else []
+    texts = [content] if isinstance(content, str) else [str(part.get("text", "")) for part in parts]
+    return "\n".join((*texts, *((json.dumps(calls, ensure_ascii=False),) if calls else ())))
 
 
 def field(record: Record, name: str) -> str:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import io
+from functools import partial
 from typing import TYPE_CHECKING
 
 from dflashctl.core.errors import Permanent
 from dflashctl.report_html import series
 from dflashctl.report_html.histogram import accept_histogram
-from dflashctl.report_html.look import MARKS, MOST_LINES, colour, stroke, styled
+from dflashctl.report_html.lines import draw_lines, legend
+from dflashctl.report_html.look import colour, styled
+from dflashctl.report_html.over_load import FIGURES, LOADS, figure_over_load
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,23 +36,25 @@ def accept_by_set(axes: Axes, files: tuple[RunFile, ...]) -> bool:
     groups = list(dict.fromkeys(bar.group for bar in bars))
     names = list(dict.fromkeys(bar.series for bar in bars))
     width = min(0.22, 0.8 / max(1, len(names)))
-    marked = False
+    marked: set[str] = set()
     for number, name in enumerate(names):
         mine = [bar for bar in bars if bar.series == name]
         places = [groups.index(bar.group) + (number - (len(names) - 1) / 2) * width for bar in mine]
         axes.bar(places, [bar.value for bar in mine], width * 0.92, color=colour(number), label=name)
         for place, bar in zip(places, mine, strict=True):
-            marked = _annotate(axes, place, width, bar, first=not marked) or marked
+            _annotate(axes, place, bar)
+            _mark(axes, place, width, bar, marked)
     axes.set_xticks(range(len(groups)), groups, fontsize=10 if len(groups) < _MANY_GROUPS else 7)
     axes.set_xlim(-0.6, len(groups) - 0.4)
+    axes.set_xlabel("each server at the lowest load that was measured")
     axes.set_ylabel("accept length (tokens a verify step)")
-    axes.set_ylim(0, 1.2 * max((bar.high or bar.value for bar in bars), default=1.0))
-    _legend(axes, len(names) + marked)
+    axes.set_ylim(0, 1.2 * max((bar.top for bar in bars), default=1.0))
+    legend(axes, len(names) + len(marked))
     return bool(bars)
 
 
-def _annotate(axes: Axes, place: float, width: float, bar: series.Bar, *, first: bool) -> bool:
-    """The interval, the value above it, and a line where the published figure stands."""
+def _annotate(axes: Axes, place: float, bar: series.Bar) -> None:
+    """The interval, and the value above it."""
     if bar.low is not None and bar.high is not None:
         errors = [[bar.value - bar.low], [bar.high - bar.value]]
         axes.errorbar([place], [bar.value], yerr=errors, color="#333333", capsize=3, linewidth=1)
@@ -57,45 +62,27 @@ def _annotate(axes: Axes, place: float, width: float, bar: series.Bar, *, first:
     axes.annotate(
         f"{bar.value:.2f}", (place, top), xytext=(0, 4), textcoords="offset points", ha="center", fontsize=8
     )
+
+
+def _mark(axes: Axes, place: float, width: float, bar: series.Bar, marked: set[str]) -> None:
+    """A line where the published figure stands, of another kind where the bar is not judged by it."""
     if bar.published is None:
-        return False
+        return
+    name = "published for another setting" if bar.unlike else "published"
     axes.hlines(
         bar.published,
         place - width / 2,
         place + width / 2,
-        colors="#000000",
-        linestyles="dashed",
+        colors="#888888" if bar.unlike else "#000000",
+        linestyles="dotted" if bar.unlike else "dashed",
         linewidth=1.6,
-        label="published" if first else "_published",
+        label=f"_{name}" if name in marked else name,
     )
-    return True
+    marked.add(name)
 
 
 def accept_spread(axes: Axes, files: tuple[RunFile, ...]) -> bool:
     return _ecdf(axes, series.accept_ecdfs(files), "accept length of a turn", logarithmic=False)
-
-
-def throughput(axes: Axes, files: tuple[RunFile, ...]) -> bool:
-    lines = series.against_concurrency(files, lambda run: run.output_tokens_per_s)
-    return _over_concurrency(axes, lines, "output tokens a second, all requests")
-
-
-def request_rate(axes: Axes, files: tuple[RunFile, ...]) -> bool:
-    lines = series.against_concurrency(
-        files, lambda run: run.per_request_tokens_per_s.p50 if run.per_request_tokens_per_s else None
-    )
-    return _over_concurrency(axes, lines, "tokens a second of one request, median")
-
-
-def ttft(axes: Axes, files: tuple[RunFile, ...]) -> bool:
-    lines = series.against_concurrency(files, lambda run: run.ttft_ms.p50 if run.ttft_ms else None)
-    return _over_concurrency(axes, lines, "TTFT in ms, median")
-
-
-def speedup(axes: Axes, files: tuple[RunFile, ...]) -> bool:
-    lines = series.against_concurrency(files, lambda run: run.speedup.aggregate if run.speedup else None)
-    axes.axhline(1.0, color="#333333", linewidth=1, linestyle="dashed")
-    return _over_concurrency(axes, lines, "throughput against no speculation")
 
 
 def ttft_spread(axes: Axes, files: tuple[RunFile, ...]) -> bool:
@@ -127,10 +114,11 @@ CHARTS: tuple[tuple[str, Drawing], ...] = (
     ("Accept length by data set", _alone(accept_by_set)),
     ("Drafts kept by a verify step", accept_histogram),
     ("Accept length over turns", _alone(accept_spread)),
-    ("Throughput against concurrency", _alone(throughput)),
-    ("One request's rate against concurrency", _alone(request_rate)),
-    ("Speed-up against concurrency", _alone(speedup)),
-    ("TTFT against concurrency", _alone(ttft)),
+    *(
+        (f"{figure.title} against {load.title}", _alone(partial(figure_over_load, figure=figure, load=load)))
+        for load in LOADS
+        for figure in FIGURES
+    ),
     ("Distribution of TTFT", _alone(ttft_spread)),
     ("Distribution of TPOT", _alone(tpot_spread)),
     ("Distribution of end-to-end latency", _alone(e2e_spread)),
@@ -192,51 +180,8 @@ def _svg(figure: Figure) -> str:
     return text[text.index("<svg") :]
 
 
-def _draw(axes: Axes, lines: tuple[series.Line, ...], *, marks: bool = True, steps: bool = False) -> None:
-    for number, line in enumerate(lines[:MOST_LINES]):
-        x, y = [point[0] for point in line.points], [point[1] for point in line.points]
-        axes.plot(
-            x,
-            y,
-            label=line.name,
-            color=colour(number),
-            linestyle=stroke(number),
-            marker=MARKS[number % len(MARKS)] if marks else None,
-            markersize=5,
-            linewidth=1.6,
-            drawstyle="steps-post" if steps else "default",
-        )
-    if len(lines) > MOST_LINES:
-        axes.set_title(f"the first {MOST_LINES} of {len(lines)}", loc="right", fontsize=8, color="#777777")
-    _legend(axes, len(lines))
-
-
-def _legend(axes: Axes, entries: int) -> None:
-    """Above the plot, so that it never lies on the data."""
-    if entries:
-        axes.legend(
-            fontsize=8,
-            frameon=False,
-            loc="lower center",
-            bbox_to_anchor=(0.5, 1.0),
-            ncols=2 if entries > 1 else 1,
-        )
-
-
-def _over_concurrency(axes: Axes, lines: tuple[series.Line, ...], label: str) -> bool:
-    _draw(axes, lines)
-    places = sorted({x for line in lines for x, _ in line.points})
-    axes.set_xscale("log", base=2)
-    axes.set_xticks(places, [f"{place:g}" for place in places], minor=False)
-    axes.set_xticks([], minor=True)
-    axes.set_xlabel("requests at once")
-    axes.set_ylabel(label)
-    axes.set_ylim(bottom=0)
-    return bool(lines)
-
-
 def _ecdf(axes: Axes, lines: tuple[series.Line, ...], label: str, *, logarithmic: bool = True) -> bool:
-    _draw(axes, lines, marks=False, steps=True)
+    draw_lines(axes, lines, marks=False, steps=True)
     if logarithmic:
         _logarithmic(axes, lines)
     axes.set_xlabel(label)
@@ -258,7 +203,7 @@ def _logarithmic(axes: Axes, lines: tuple[series.Line, ...]) -> None:
 
 
 def _timeline(axes: Axes, lines: tuple[series.Line, ...], label: str, *, from_zero: bool = True) -> bool:
-    _draw(axes, lines, marks=False)
+    draw_lines(axes, lines, marks=False)
     axes.set_xlabel("seconds, runs one after the other")
     axes.set_ylabel(label)
     axes.margins(y=0.1)

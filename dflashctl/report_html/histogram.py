@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from dflashctl.report_html.series import Panel
 
 MOST_PANELS = 12
+_SHORT = 16  # characters of a name
 
 
 def accept_histogram(figure: FigureBase, files: tuple[RunFile, ...]) -> bool:
@@ -31,6 +32,7 @@ def accept_histogram(figure: FigureBase, files: tuple[RunFile, ...]) -> bool:
     places = list(figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).flat)
     for axes, panel in zip(places, shown, strict=False):
         _draw(axes, panel, looks)
+    places[0].set_ylim(bottom=0)  # shared, and it ends autoscaling: only when all panels are drawn
     for axes in places[len(shown) :]:
         axes.set_axis_off()
     for axes in places[len(shown) - columns : len(shown)]:
@@ -58,7 +60,6 @@ def _draw(axes: Axes, panel: Panel, looks: dict[str, int]) -> None:
                 linewidth=1.6,
             )
     axes.set_title(panel.name, fontsize=9)
-    axes.set_ylim(bottom=0)
 
 
 def _legend(figure: FigureBase, places: list[Axes]) -> None:
@@ -68,4 +69,7 @@ def _legend(figure: FigureBase, places: list[Axes]) -> None:
         for axes in places
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
     }
-    figure.legend(found.values(), found.keys(), loc="outside upper right", ncols=2, fontsize=8, frameon=False)
+    columns = 2 if max(map(len, found), default=0) <= _SHORT else 1  # the chart's title stands to the left
+    figure.legend(
+        found.values(), found.keys(), loc="outside upper right", ncols=columns, fontsize=8, frameon=False
+    )

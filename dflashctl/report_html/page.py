@@ -9,7 +9,7 @@ from dflashctl.core.bench_remarks import faults, notes
 from dflashctl.core.client_line import client_line
 from dflashctl.core.latency import DEFINITIONS
 from dflashctl.report_html.charts import svg_charts
-from dflashctl.report_html.series import all_runs, server_of
+from dflashctl.report_html.series import all_runs, named_runs, server_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -186,8 +186,8 @@ def _two(latency: DistributionView | None) -> str:
 
 def _warnings(files: tuple[RunFile, ...]) -> str:
     told = [
-        f"{prefix}{run.label}: {warning}"
-        for prefix, run in all_runs(files)
+        f"{name}: {warning}"
+        for name, run in named_runs(files)
         for warning in (
             *faults(run),
             *run.withheld,
@@ -196,8 +196,8 @@ def _warnings(files: tuple[RunFile, ...]) -> str:
         )
     ]
     plain = [
-        f"{prefix}{run.label}: {note}"
-        for prefix, run in all_runs(files)
+        f"{name}: {note}"
+        for name, run in named_runs(files)
         for note in (
             *notes(run),
             *_client(run),

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 from dflashctl.core.errors import UsageProblem
 from dflashctl.core.json_text import json_loads
-from dflashctl.core.workload import BenchPrompt
+from dflashctl.core.workload import BenchPrompt, Message
 
-_ROLES = ("system", "developer", "user", "assistant")
+_ROLES = ("system", "developer", "user", "assistant", "tool")
 
 
 def read_prompts(text: str, origin: str, count: int | None = None) -> tuple[BenchPrompt, ...]:
@@ -54,10 +54,30 @@ def _prompt(line: str, where: str, number: int) -> BenchPrompt:
     )
 
 
-def _message(message: object, where: str) -> tuple[str, str]:
+def _message(message: object, where: str) -> Message:
+    """(role, text) where these are all of it, else the message as it is; UsageProblem when it is not well-formed."""
     if not isinstance(message, Mapping) or message.get("role") not in _ROLES:
         raise UsageProblem(f"{where} has a message without a role of {', '.join(_ROLES)}")
-    content = message.get("content")
-    if not isinstance(content, str):
-        raise UsageProblem(f"{where} has a message without text content")
-    return str(message["role"]), content
+    role, content, calls = str(message["role"]), message.get("content"), message.get("tool_calls")
+    if calls is not None and not (
+        isinstance(calls, list) and all(isinstance(call, Mapping) for call in calls)
+    ):
+        raise UsageProblem(f"{where} has tool_calls that are no list of objects")
+    if isinstance(content, str):
+        return message if message.keys() - {"role", "content"} else (role, content)
+    if isinstance(content, list) and content:
+        _require_texts(content, where)
+    elif content is not None or not calls:
+        raise UsageProblem(
+            f"{where} has a message without text content", hint="a text, a list of text parts, or tool_calls"
+        )
+    return message
+
+
+def _require_texts(parts: list[object], where: str) -> None:
+    for part in parts:
+        kind = part.get("type") if isinstance(part, Mapping) else None
+        if kind != "text":
+            raise UsageProblem(f"{where} has a part of type {kind!r}: only text is measured here")
+        if not (isinstance(part, Mapping) and isinstance(part.get("text"), str)):
+            raise UsageProblem(f"{where} has a text part without a text")

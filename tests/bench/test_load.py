@@ -13,6 +13,7 @@ import pytest
 from dflashctl.bench import (
     BenchRequest,
     CountSource,
+    LoadProgress,
     LoadSpec,
     RequestError,
     probe_counts,
@@ -213,6 +214,45 @@ def test_progress_tells_done_errors_and_accept_length(load):
     assert last.total == 13
     assert last.accept_length_pooled == pytest.approx(7.0)
     assert last.left_s > 0
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+@pytest.mark.parametrize("max_duration_s", [None, 30.0], ids=str)
+def test_an_open_loop_knows_when_it_sends_its_last_request(server, processes, max_duration_s):
+    last_send_s = min(poisson_times(5, 0.01, 0)[-1], max_duration_s or 1e9)
+    seen = []
+
+    def notify(progress):
+        if progress.done and not seen:
+            seen.append(progress)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    spec = LoadSpec(url=server.url, rate=0.01, max_duration_s=max_duration_s, processes=processes)
+    assert run_load(spec, [request(f"r{i}", {"chunks": 1}) for i in range(5)], notify).interrupted
+    assert (seen[0].total, seen[0].last_send_s) == (5, last_send_s)
+    assert seen[0].left_s == pytest.approx(last_send_s - seen[0].elapsed_s)
+
+
+@pytest.mark.parametrize(
+    ("done", "in_flight", "elapsed_s", "last_send_s", "left_s"),
+    [
+        (0, 4, 3.0, None, None),  # a closed loop before its first answer
+        (5, 4, 10.0, None, 190.0),
+        (0, 1, 3.0, 400.0, 397.0),
+        (1, 0, 3.0, 400.0, 397.0),
+        (10, 80, 10.0, 20.0, 80.0),  # the server does not keep up
+        (50, 50, 30.0, 20.0, 30.0),  # all are sent
+        (100, 0, 30.0, 20.0, 0.0),
+    ],
+    ids=str,
+)
+def test_the_time_left(done, in_flight, elapsed_s, last_send_s, left_s):
+    progress = LoadProgress(
+        done=done, errors=0, total=100, in_flight=in_flight, elapsed_s=elapsed_s,
+        completion_tokens=0, verify_steps=0, last_send_s=last_send_s,
+    )  # fmt: skip
+    assert progress.left_s == (None if left_s is None else pytest.approx(left_s))
+    assert progress.requests_per_s == (pytest.approx(done / elapsed_s) if done else None)
 
 
 def test_the_key_goes_into_the_header_and_nowhere_else(load, server, monkeypatch, tmp_path):

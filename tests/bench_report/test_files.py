@@ -23,12 +23,13 @@ from dflashctl.commands.bench_verdict import refuse_file_clashes, report_of
 from dflashctl.commands.output_files import refuse_clashes
 from dflashctl.core.bench_export import to_csv
 from dflashctl.core.bench_options import BenchOptions, Gates, parse_sweep
-from dflashctl.core.bench_runs import Speedup
+from dflashctl.core.bench_runs import Speedup, Unfinished
 from dflashctl.core.errors import StateError, UsageProblem
+from dflashctl.core.expectations import Expectation, FigureVerdict
 from dflashctl.core.report import to_json
 from dflashctl.core.run_view import read_run_file
 from dflashctl.env import Env
-from tests.bench_report.made_runs import ORIGIN, result, run_file, spread
+from tests.bench_report.made_runs import ORIGIN, record, result, run, run_file, spread, withheld
 
 SCHEMA = json.loads((Path(dflashctl.__file__).parent / "schemas" / "bench-result.schema.json").read_text())
 CONTRACT = ("dataset", "block_size", "concurrency", "requests", "errors", "accept_length", "output_tokens_per_s",
@@ -103,6 +104,38 @@ def test_csv_has_a_row_a_run():
     assert [row["speculation"] for row in rows] == ["True", "False"]
     assert float(rows[0]["accept_length_mean"]) == pytest.approx(6.03, abs=0.01)
     assert float(rows[0]["ttft_ms_p50"]) == pytest.approx(100.0)
+
+
+WHOLE = {"unfinished": "", "withheld": "", "turns_without_counts": "0", "warnings": "", "verdict": ""}
+BELOW = Expectation(
+    metric="accept_length", published=9.0, measured=6.0, interval=None, verdict=FigureVerdict.BELOW
+)
+
+
+@pytest.mark.parametrize(
+    ("measured", "told"),
+    [
+        (spread(20), {}),
+        (replace(spread(20), unfinished=Unfinished.MAX_DURATION), {"unfinished": "max_duration"}),
+        (replace(spread(20), unfinished=Unfinished.INTERRUPTED), {"unfinished": "interrupted"}),
+        (withheld(spread(20)), {"withheld": "the loop lagged"}),
+        (replace(spread(20), warnings=("a, b", "c")), {"warnings": "a, b; c"}),
+        (replace(spread(20), expectations=(BELOW,)), {"verdict": "accept_length=below"}),
+        (run([record(i, steps=20 if i else None) for i in range(4)]), {"turns_without_counts": "1"}),
+    ],
+    ids=("whole", "max_duration", "interrupted", "withheld", "warnings", "verdict", "counts"),
+)
+def test_csv_tells_what_is_amiss_with_a_run(measured, told):
+    (row,) = csv.DictReader(io.StringIO(to_csv(run_file(measured))))
+    assert {name: row[name] for name in WHOLE} == {**WHOLE, **told}
+    assert list(row)[-len(WHOLE) :] == list(WHOLE)  # behind the columns that there were
+
+
+def test_csv_of_a_file_that_does_not_tell_is_empty_there():
+    document = to_json(result(spread(20)))
+    del document["runs"][0]["turns_without_counts"]
+    (row,) = csv.DictReader(io.StringIO(to_csv(read_run_file(document, "old.json"))))
+    assert row["turns_without_counts"] == ""
 
 
 def test_sweeps():
@@ -272,3 +305,11 @@ def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path, through_link):
     os.close(reader)
     assert stat.S_ISFIFO(pipe.lstat().st_mode)
     assert link.is_symlink()
+
+
+@pytest.mark.parametrize("name", ["a.jpg", "a", "a.svg", "a.png.txt", ".png"])
+def test_a_picture_goes_into_no_file_of_another_kind(tmp_path, name):
+    (tmp_path / "run.json").write_text(json.dumps(to_json(result(spread(20)))))
+    with pytest.raises(UsageProblem, match="the picture is a PNG"):
+        bench_report(Env(cwd=tmp_path, environ={}), ("run.json",), output="r.html", png=name)
+    assert [path.name for path in tmp_path.iterdir()] == ["run.json"]

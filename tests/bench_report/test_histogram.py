@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -93,3 +94,21 @@ def test_names_of_sets_do_not_touch():
     FigureCanvasAgg(figure).draw()
     for one, next_one in pairwise(text.get_window_extent() for text in axes.get_xticklabels()):
         assert one.x1 < next_one.x0
+
+
+def kept(shares, dataset):
+    """A run whose verify steps kept drafts as `shares` say."""
+    made = spread(20, dataset=dataset)
+    accept = replace(made.summary.accept_length, histogram=shares)
+    return replace(made, summary=replace(made.summary, accept_length=accept))
+
+
+@pytest.mark.parametrize("first", [(0.5, 0.5), (0.08, 0.92)], ids=str)
+@pytest.mark.parametrize("last", [(0.5, 0.5), (0.08, 0.92)], ids=str)
+def test_no_peak_runs_out_of_its_panel(first, last):
+    figure = drawn(run_file(kept(first, "a"), kept(last, "b")))
+    for axes in figure.axes:
+        low, high = axes.get_ylim()
+        peaks = [max(patch.get_data().values) for patch in axes.patches]
+        assert low == 0
+        assert all(peak < high for peak in peaks)

@@ -15,10 +15,14 @@ import pytest
 from dflashctl.core.bench_export import to_csv
 from dflashctl.core.bench_runs import Speedup
 from dflashctl.report_html import html_report, png_report
-from dflashctl.report_html.series import accept_bars, against_concurrency, ecdfs, gpu_lines, histograms
+from dflashctl.report_html.series import accept_bars, ecdfs, gpu_lines, histograms, over_load
 from tests.bench_report.made_runs import ORIGIN, SETTING, run_file, spread
 
 pytest.importorskip("matplotlib")
+
+
+def in_flight(setting):
+    return setting.concurrency
 
 
 @cache
@@ -80,7 +84,7 @@ def test_series():
     (bar,) = accept_bars(files)
     assert (bar.group, bar.series) == ("gsm8k", "block 8")
     assert bar.low < bar.value < bar.high
-    lines = against_concurrency(files, lambda run: run.output_tokens_per_s)
+    lines = over_load(files, lambda run: run.output_tokens_per_s, in_flight)
     assert [line.name for line in lines] == ["gsm8k, block 8", "gsm8k, no speculation"]
     assert [x for x, _ in lines[0].points] == [1.0, 8.0]
     assert len(ecdfs(files, lambda run: run.samples.ttft_ms)) == 4
@@ -112,7 +116,9 @@ def swept():
 @pytest.mark.parametrize(
     "names",
     [
-        lambda files: [line.name for line in against_concurrency(files, lambda run: run.output_tokens_per_s)],
+        lambda files: [
+            line.name for line in over_load(files, lambda run: run.output_tokens_per_s, in_flight)
+        ],
         lambda files: [f"{panel.name}, {line.name}" for panel in histograms(files) for line in panel.lines],
     ],
 )
@@ -143,7 +149,7 @@ def test_paths_with_the_same_last_word_are_named_in_full():
 
 def test_a_load_that_was_measured_again_is_another_line():
     file = run_file(*(spread(steps, concurrency=c) for steps in (20, 24) for c in (1, 8)))
-    lines = against_concurrency((file,), lambda run: run.accept_length.mean)
+    lines = over_load((file,), lambda run: run.accept_length.mean, in_flight)
     assert [line.name for line in lines] == ["gsm8k, block 8", "gsm8k, block 8, pass 2"]
     assert [round(line.points[0][1]) for line in lines] == [6, 5]
 

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from dflashctl.cli.lists import numbers, whole_numbers
 from dflashctl.commands.bench_prompts import Gathered
 from dflashctl.commands.bench_servers import variants
-from dflashctl.commands.bench_settings import loads, output_limit, prompts_unlike, workload_names
+from dflashctl.commands.bench_settings import loads, output_limit, prompts_unlike, workloads_of
 from dflashctl.commands.bench_verdict import with_speedups
 from dflashctl.commands.instance_profile import same_server
 from dflashctl.commands.live_server import LiveServer
@@ -33,13 +34,20 @@ EXPECT = Expect(
 )
 
 
+def names_of(options: BenchOptions) -> list[str]:
+    return [name for name, _ in workloads_of(options, None)]
+
+
 @pytest.mark.parametrize(
     ("options", "sweep", "expect", "wanted"),
     [
         (BenchOptions(), (), None, ((1, None),)),
         (BenchOptions(), (), EXPECT, ((1, None), (32, None))),
         (BenchOptions(concurrency=(4,)), (), EXPECT, ((4, None),)),
-        (BenchOptions(concurrency=(4,)), ("concurrency=1,8",), EXPECT, ((1, None), (8, None))),
+        (BenchOptions(concurrency=(4,)), ("concurrency=1,8",), EXPECT, ((4, None), (1, None), (8, None))),
+        (BenchOptions(concurrency=(1, 4)), ("concurrency=4,8",), None, ((1, None), (4, None), (8, None))),
+        (BenchOptions(rates=(5.0,)), ("rate=5,50",), None, ((None, 5.0), (None, 50.0))),
+        (BenchOptions(rates=(5.0,)), ("concurrency=2",), None, ((2, None), (None, 5.0))),
         (BenchOptions(rates=(2.0,)), (), EXPECT, ((None, 2.0),)),
         (BenchOptions(rates=(2.0,), concurrency=(4,)), (), None, ((4, None), (None, 2.0))),
     ],
@@ -55,9 +63,24 @@ def test_the_output_limit_is_the_published_one_only_where_figures_were_published
 
 
 def test_the_built_in_set_is_measured_when_nothing_says_otherwise():
-    assert workload_names(BenchOptions(), None) == ("tiny-math",)
-    assert workload_names(BenchOptions(workloads=("mbpp",)), None) == ("mbpp",)
-    assert workload_names(BenchOptions(prompts="a/mine.jsonl"), None) == ("mine",)
+    assert names_of(BenchOptions()) == ["tiny-math"]
+    assert names_of(BenchOptions(workloads=("mbpp",))) == ["mbpp"]
+    assert names_of(BenchOptions(prompts="a/mine.jsonl")) == ["mine"]
+
+
+@pytest.mark.parametrize("sets", [("mbpp",), ("tiny-math", "gsm8k")], ids=str)
+def test_a_file_and_sets_are_all_measured_each_as_what_it_is(sets):
+    own, *others = workloads_of(BenchOptions(prompts="a/mine.jsonl", workloads=sets, count=3), None)
+    assert (own[0], own[1].prompts) == ("mine", "a/mine.jsonl")
+    assert [(name, asked.prompts, asked.count) for name, asked in others] == [
+        (name, None, 3) for name in sets
+    ]
+
+
+@pytest.mark.parametrize("prompts", [None, "a/mine.jsonl"], ids=str)
+def test_a_name_of_no_workload_is_refused_before_another_is_measured(prompts):
+    with pytest.raises(UsageProblem, match="no workload 'gsm8'"):
+        workloads_of(BenchOptions(prompts=prompts, workloads=("mbpp", "gsm8")), None)
 
 
 def started(options, *, base=PlanRequest(profile="p"), switchable=False):  # noqa: B008 - frozen
@@ -247,7 +270,7 @@ def test_values_of_one_axis_are_put_together():
 
 @pytest.mark.parametrize("file", ["pf/tiny-math.jsonl", "gsm8k.txt", "mt-bench", "a/humaneval-long.json"])
 def test_a_file_is_never_taken_for_a_known_set(file):
-    (name,) = workload_names(BenchOptions(prompts=file), None)
+    (name,) = names_of(BenchOptions(prompts=file))
     assert name not in WORKLOADS
     options = BenchOptions(prompts=file)
     assert output_limit(options, EXPECT, "gsm8k") is None
@@ -276,3 +299,13 @@ def gathered(name: str) -> Gathered:
 def test_prompts_of_another_length_are_unlike_the_published_ones(options, name, context, words):
     found = prompts_unlike(options, gathered(name), context)
     assert (words is None and found == ()) or words in found[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [((), ()), (("1,8",), (1, 8)), (("1", "8"), (1, 8)), (("1,2", "8"), (1, 2, 8)), (("2", "2"), (2, 2))],
+    ids=str,
+)
+def test_an_option_that_is_repeated_goes_on_with_its_list(words, wanted):
+    assert whole_numbers("--concurrency", words) == wanted
+    assert numbers("--rate", words) == tuple(map(float, wanted))

@@ -11,7 +11,7 @@ import pytest
 
 from dflashctl.core.bench_shared import FOR_CAPACITY, MADE_ANEW
 from dflashctl.core.errors import UsageProblem
-from dflashctl.core.workload import BadRecord, WorkloadOptions, prompts_hash, shuffled
+from dflashctl.core.workload import BadRecord, WorkloadOptions, as_openai, prompts_hash, shuffled, text_of
 from dflashctl.workloads import WORKLOADS, longbench_v2, tiny_math, workload
 from dflashctl.workloads.prompts_file import read_prompts
 
@@ -164,10 +164,55 @@ def test_a_prompts_file_may_hold_three_shapes():
     assert three.messages == (("user", "plain"),)
 
 
+CALL = {"id": "c1", "type": "function", "function": {"name": "sum", "arguments": '{"a": 1}'}}
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        ({"role": "user", "content": "q"}, "q"),
+        ({"role": "user", "content": ""}, ""),
+        ({"role": "user", "content": "q", "name": "ana"}, "q"),
+        ({"role": "user", "content": [{"type": "text", "text": "hello"}]}, "hello"),
+        ({"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}, "a\nb"),
+        ({"role": "assistant", "content": None, "tool_calls": [CALL]}, json.dumps([CALL])),
+        ({"role": "assistant", "tool_calls": [CALL]}, json.dumps([CALL])),
+        ({"role": "assistant", "content": "so", "tool_calls": [CALL]}, f"so\n{json.dumps([CALL])}"),
+        ({"role": "tool", "content": "3", "tool_call_id": "c1"}, "3"),
+    ],
+    ids=json.dumps,
+)
+def test_a_message_of_a_prompts_file_is_passed_on_as_it_is(message, said):
+    (prompt,) = read_prompts(json.dumps({"messages": [message]}), "p.jsonl")
+    assert as_openai(prompt.messages[0]) == message
+    assert text_of(prompt.messages[0]) == said
+    (other,) = read_prompts(json.dumps({"messages": [{**message, "role": "system"}]}), "p.jsonl")
+    assert prompts_hash((prompt,)) != prompts_hash((other,))
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
         ("", "no prompts"),
+        *(
+            (json.dumps([{"role": "user", **rest}]), words)
+            for rest, words in (
+                ({}, "text content"),
+                ({"content": None}, "text content"),
+                ({"content": []}, "text content"),
+                ({"content": None, "tool_calls": []}, "text content"),
+                ({"content": {"text": "a"}}, "text content"),
+                ({"content": ["a"]}, "a part of type None"),
+                (
+                    {"content": [{"type": "image_url", "image_url": {"url": "x"}}]},
+                    "a part of type 'image_url'",
+                ),
+                ({"content": [{"type": "text"}]}, "without a text"),
+                ({"content": [{"type": "text", "text": 3}]}, "without a text"),
+                ({"content": "a", "tool_calls": "sum"}, "tool_calls"),
+                ({"content": None, "tool_calls": ["sum"]}, "tool_calls"),
+            )
+        ),
         ("{", r"p\.jsonl:1 is not JSON"),
         ('{"prompt": "a"}\n{"x": 1}', r"p\.jsonl:2 has no messages"),
         ('{"messages": [{"role": "robot", "content": "x"}]}', "role"),
