@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dflashctl.commands.bench_save import write_text
+from dflashctl.commands.instance_profile import same_file, server_profile
 from dflashctl.commands.live_server import api_key, live_server
 from dflashctl.commands.output_files import require_outputs
 from dflashctl.commands.second_server import without_speculation
@@ -28,8 +29,11 @@ from dflashctl.supervise import stops_interrupt
 
 if TYPE_CHECKING:
     from dflashctl.commands.live_server import LiveServer
+    from dflashctl.core.profile import Profile
     from dflashctl.env import Env
     from dflashctl.proofs.client import Client, Reference
+
+_A_DAY_S = 86400
 
 
 def smoke(env: Env, options: SmokeOptions) -> Report:
@@ -43,8 +47,9 @@ def smoke(env: Env, options: SmokeOptions) -> Report:
 
 def _smoke(env: Env, options: SmokeOptions) -> Report:
     _check(env, options)
+    promised = None if options.profile is None else env.profiles.load(options.profile).profile
     server = live_server(env, options.name, options.url)
-    settings = _settings(env, server, options)
+    settings = _settings(env, server, options, promised)
     with ExitStack() as stack:
         reference = _reference(env, server, options, settings, stack)
         client = connect(env.web, env.clock, server.url, settings, reference=reference)
@@ -61,7 +66,7 @@ def _check(env: Env, options: SmokeOptions) -> None:
         if name not in known:
             raise UsageProblem(f"there is no proof {name!r}", hint=nearest(name, known))
     Range(option="--near-tie", least=0).require(options.near_tie_nats)
-    Range(option="--timeout", least=0, above=True).require(options.timeout_s)
+    Range(option="--timeout", least=0, above=True, most=_A_DAY_S).require(options.timeout_s)
     given = [options.against_no_spec, options.against is not None, options.reference is not None]
     if sum(given) > 1:
         raise UsageProblem("--against-no-spec, --against and --reference exclude each other")
@@ -69,7 +74,8 @@ def _check(env: Env, options: SmokeOptions) -> None:
         require_outputs([("--save-reference", env.cwd / options.save_reference)])
 
 
-def _settings(env: Env, server: LiveServer, options: SmokeOptions) -> ProofSettings:
+def _settings(env: Env, server: LiveServer, options: SmokeOptions, promised: Profile | None) -> ProofSettings:
+    """What the instance was started for; a profile that is not its own says which model it has to serve instead."""
     served = server.served
     expected = Expected(
         near_tie_nats=NEAR_TIE_NATS if options.near_tie_nats is None else options.near_tie_nats
@@ -81,6 +87,8 @@ def _settings(env: Env, server: LiveServer, options: SmokeOptions) -> ProofSetti
             speculation=served.draft is not None,
             block_size=served.block_size,
         )
+    if promised is not None and not _is_own(env, server, options.profile):
+        expected = replace(expected, model=promised.served_name)
     return ProofSettings(
         expected=expected,
         api_key=api_key(env, options.api_key_env),
@@ -88,6 +96,11 @@ def _settings(env: Env, server: LiveServer, options: SmokeOptions) -> ProofSetti
         quick=options.quick,
         only=options.only,
     )
+
+
+def _is_own(env: Env, server: LiveServer, profile: str | None) -> bool:
+    own = server_profile(env, server)
+    return own is not None and profile is not None and same_file(env, own, profile)
 
 
 def _reference(

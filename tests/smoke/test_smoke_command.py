@@ -7,7 +7,7 @@ import json
 import pytest
 
 from dflashctl.commands.smoke import smoke
-from dflashctl.core.errors import ExitCode, NotRunning, Unavailable, UsageProblem
+from dflashctl.core.errors import ExitCode, NotRunning, ProfileError, Unavailable, UsageProblem
 from dflashctl.core.report import envelope
 from dflashctl.core.smoke import ProofStatus, SmokeOptions
 from dflashctl.env import Env
@@ -77,6 +77,12 @@ def test_a_server_that_speculates_is_no_reference(env):
         (SmokeOptions(url="http://127.0.0.1:1", api_key_env="NO_KEY"), UsageProblem, "NO_KEY"),
         (SmokeOptions(url="http://127.0.0.1:1", reference="none.json"), UsageProblem, "none.json"),
         (SmokeOptions(url="http://127.0.0.1:1", against_no_spec=True), UsageProblem, "needs a profile"),
+        (SmokeOptions(url="http://127.0.0.1:1", profile="tiny-cpuu"), ProfileError, "tiny-cpuu"),
+        (SmokeOptions(profile="tiny-cpuu"), ProfileError, "tiny-cpuu"),
+        *(
+            (SmokeOptions(url="http://127.0.0.1:1", timeout_s=limit), UsageProblem, "--timeout")
+            for limit in (0, -1, 86401, 1e10, float("inf"), float("nan"))
+        ),
     ],
 )
 def test_what_cannot_be_proved_is_refused(env, options, error, words):
@@ -94,3 +100,25 @@ def test_against_no_spec_starts_and_stops_a_second_server(env):
     assert proof.status is ProofStatus.PASS, proof
     assert "the server without speculation" in proof.why
     assert env.instances.read("tiny-cpu-no-spec").supervised is False
+
+
+@pytest.mark.parametrize(
+    ("text", "model"),
+    [
+        ("served_model_name: scripted/model", None),
+        ("served_model_name: another/model", "another/model"),
+        ("port: 30000", "Qwen/Qwen3-8B"),
+    ],
+)
+def test_a_profile_says_which_model_must_be_served(env, tmp_path, text, model):
+    (tmp_path / "mine.yaml").write_text(
+        "summary: s\nengine: {name: sglang}\ntarget: {repo: Qwen/Qwen3-8B, revision: "
+        + "a" * 40
+        + "}\nspeculative: {algorithm: NONE}\n"
+        f"server: {{{text}}}\n"
+    )
+    with serving() as server:
+        report = smoke(env, SmokeOptions(url=server.url, profile="mine.yaml", only=("models",)))
+    (proof,) = report.data.proofs
+    assert proof.status is (ProofStatus.PASS if model is None else ProofStatus.FAIL), proof
+    assert model is None or f"not {model!r}" in proof.why
