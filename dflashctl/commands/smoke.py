@@ -11,19 +11,18 @@ from dflashctl.commands.bench_save import write_text
 from dflashctl.commands.instance_profile import same_file, server_profile
 from dflashctl.commands.live_server import api_key, live_server
 from dflashctl.commands.output_files import require_outputs
-from dflashctl.commands.second_server import without_speculation
+from dflashctl.commands.second_server import require_profile
+from dflashctl.commands.smoke_reference import reference, saved_run
 from dflashctl.core.errors import ExitCode, UsageProblem
 from dflashctl.core.findings import Finding, Severity
-from dflashctl.core.json_text import json_loads
 from dflashctl.core.lossless import NEAR_TIE_NATS
 from dflashctl.core.ranges import Range
-from dflashctl.core.reference_run import read_reference
 from dflashctl.core.report import Outcome, Report, to_json
 from dflashctl.core.smoke import Proof, ProofStatus, SmokeOptions, SmokeResult
 from dflashctl.core.spelling import nearest
 from dflashctl.proofs import PROOFS
 from dflashctl.proofs.client import Expected
-from dflashctl.proofs.references import OtherServer, SavedRun, record
+from dflashctl.proofs.references import record
 from dflashctl.proofs.runner import ProofSettings, connect, run_all
 from dflashctl.supervise import stops_interrupt
 
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from dflashctl.commands.live_server import LiveServer
     from dflashctl.core.profile import Profile
     from dflashctl.env import Env
-    from dflashctl.proofs.client import Client, Reference
+    from dflashctl.proofs.client import Client
 
 _A_DAY_S = 86400
 
@@ -49,12 +48,16 @@ def _smoke(env: Env, options: SmokeOptions) -> Report:
     _check(env, options)
     promised = None if options.profile is None else env.profiles.load(options.profile).profile
     server = live_server(env, options.name, options.url)
+    if options.against_no_spec:
+        require_profile(env, server, options.profile)
     settings = _settings(env, server, options, promised)
+    client = connect(env.web, env.clock, server.url, settings)
+    if options.save_reference is not None:
+        _require_plain(client)
     with ExitStack() as stack:
-        reference = _reference(env, server, options, settings, stack)
-        client = connect(env.web, env.clock, server.url, settings, reference=reference)
-        if options.save_reference is not None:
-            _require_plain(client)
+        told = reference(env, server, client, options, settings, stack)
+        if told is not None:
+            client = replace(client, reference=told)
         proofs = run_all(client, settings, env.notify)
     saved = _save(env, client, options.save_reference) if options.save_reference else None
     return _report(server, client, proofs, saved)
@@ -70,6 +73,8 @@ def _check(env: Env, options: SmokeOptions) -> None:
     given = [options.against_no_spec, options.against is not None, options.reference is not None]
     if sum(given) > 1:
         raise UsageProblem("--against-no-spec, --against and --reference exclude each other")
+    if options.reference is not None:
+        saved_run(env, options.reference)
     if options.save_reference is not None:
         require_outputs([("--save-reference", env.cwd / options.save_reference)])
 
@@ -101,36 +106,6 @@ def _settings(env: Env, server: LiveServer, options: SmokeOptions, promised: Pro
 def _is_own(env: Env, server: LiveServer, profile: str | None) -> bool:
     own = server_profile(env, server)
     return own is not None and profile is not None and same_file(env, own, profile)
-
-
-def _reference(
-    env: Env, server: LiveServer, options: SmokeOptions, settings: ProofSettings, stack: ExitStack
-) -> Reference | None:
-    """The source of texts without speculation that was asked for, None to let the server under proof decide."""
-    if options.reference is not None:
-        return SavedRun(run=read_reference(_read(env, options.reference), options.reference))
-    url = options.against
-    if options.against_no_spec:
-        url = stack.enter_context(without_speculation(env, server, options.profile)).url
-    if url is None:
-        return None
-    other = connect(
-        env.web, env.clock, url.rstrip("/").removesuffix("/v1"), replace(settings, expected=Expected())
-    )
-    if other.facts.speculates:
-        raise UsageProblem(
-            f"the server at {url} speculates, so it is no reference", hint="start it with algorithm NONE"
-        )
-    return OtherServer(client=other, label=f"the server without speculation at {url}")
-
-
-def _read(env: Env, path: str) -> object:
-    try:
-        return json_loads((env.cwd / path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageProblem(f"the reference run {path!r} cannot be read: {error.strerror}") from error
-    except ValueError as error:
-        raise UsageProblem(f"the reference run {path!r} is not JSON: {error}") from error
 
 
 def _require_plain(client: Client) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from urllib.parse import urlsplit
 
-from dflashctl.core.errors import CheckFailed
+from dflashctl.core.errors import CheckFailed, Unavailable
 from dflashctl.core.replies import integer, mapping, text, values
 
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0"})  # noqa: S104 - compared, not bound
@@ -82,6 +82,10 @@ class SmokeResult:
         return sum(proof.status is status for proof in self.proofs)
 
 
+class ReferenceFailed(Unavailable):
+    """The server that texts are compared with does not answer as it must, which says nothing of the one under proof."""
+
+
 class ProofFailed(CheckFailed):
     """The server does not do what the proof asks; `evidence` as in Proof."""
 
@@ -101,6 +105,8 @@ class ServerFacts:
     model: str | None = None
     models: tuple[str, ...] = ()
     roots: tuple[str, ...] = ()
+    models_status: int = 200
+    model_path: str | None = None
     max_model_len: int | None = None
     described: bool = False
     version: str | None = None
@@ -115,6 +121,18 @@ class ServerFacts:
     def is_local(self) -> bool:
         """Whether the server is on this host, so that its GPUs are this host's."""
         return (urlsplit(self.base_url).hostname or "") in _LOOPBACK
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All that the server calls its models, their places on its disk included."""
+        return (*self.models, *self.roots, *((self.model_path,) if self.model_path else ()))
+
+    @property
+    def no_model(self) -> str:
+        """Why no model is known."""
+        if self.models_status != 200:  # noqa: PLR2004
+            return f"/v1/models answers with status {self.models_status}"
+        return "/v1/models lists no model"
 
     @property
     def speculates(self) -> bool | None:
@@ -132,6 +150,7 @@ def read_facts(base_url: str, models: object, server_info: object) -> ServerFact
         models=tuple(str(entry.get("id")) for entry in entries),
         roots=tuple(str(entry["root"]) for entry in entries if entry.get("root")),
         max_model_len=next((integer(entry.get("max_model_len")) for entry in entries), None),
+        model_path=text(info.get("model_path")),
         described=bool(info),
         version=text(info.get("version")),
         speculative_algorithm=_set(info.get("speculative_algorithm")),

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING
 from dflashctl.core.errors import DflashError, Unavailable
 from dflashctl.core.progress import Progress
 from dflashctl.core.replies import parse_json
-from dflashctl.core.smoke import Passed, Proof, ProofFailed, ProofStatus, ServerFacts, Skipped, read_facts
+from dflashctl.core.smoke import (
+    Passed,
+    Proof,
+    ProofFailed,
+    ProofStatus,
+    ReferenceFailed,
+    ServerFacts,
+    Skipped,
+    read_facts,
+)
 from dflashctl.proofs import PROOFS
 from dflashctl.proofs.client import Client, Expected
 from dflashctl.proofs.references import SameEngine
@@ -89,11 +98,12 @@ def look(web: Web, base_url: str, headers: Mapping[str, str]) -> ServerFacts:
             hint="set DFLASHCTL_API_KEY to the server's key",
         )
     info = web.request("GET", f"{base}/server_info", headers=headers, timeout_s=30.0)
-    return read_facts(
+    facts = read_facts(
         base,
         parse_json(models.body, "/v1/models") if models.status == _OK else None,
         parse_json(info.body, "/server_info") if info.status == _OK else None,
     )
+    return replace(facts, models_status=models.status)
 
 
 def run_all(
@@ -128,6 +138,8 @@ def run_one(module: ProofModule, client: Client) -> Proof:
         return _proof(module, ProofStatus.SKIPPED, reason)
     try:
         outcome = module.run(client)
+    except ReferenceFailed:
+        raise
     except ProofFailed as error:
         proof = _proof(module, ProofStatus.FAIL, _with_hint(error), error.evidence)
     except DflashError as error:

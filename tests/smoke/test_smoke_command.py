@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import threading
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -88,6 +92,80 @@ def test_a_server_that_speculates_is_no_reference(env):
 def test_what_cannot_be_proved_is_refused(env, options, error, words):
     with pytest.raises(error, match=words):
         smoke(env, options)
+
+
+PLAIN = {"speculative_algorithm": None, "per_request_speculation": False}
+ONLY_LOSSLESS = ("lossless",)
+
+
+@contextmanager
+def files_served(folder):
+    handler = partial(SimpleHTTPRequestHandler, directory=str(folder))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def test_a_reference_that_is_no_model_server_is_named(env, tmp_path):
+    with serving() as server, files_served(tmp_path) as url, pytest.raises(Unavailable) as raised:
+        smoke(env, SmokeOptions(url=server.url, against=url, only=ONLY_LOSSLESS))
+    assert url in raised.value.message
+    assert "404" in raised.value.message
+
+
+@pytest.mark.parametrize(
+    ("fault", "error", "words"),
+    [
+        ("wrong-model", UsageProblem, "serves 'other/model', not 'scripted/model'"),
+        ("chat-500", Unavailable, "failed: prompt problem-0 was refused with status 500"),
+        ("no-model", Unavailable, "lists no model"),
+        ("needs-key", Unavailable, "refuses the API key"),
+    ],
+)
+def test_a_bad_reference_is_not_blamed_on_the_server_under_proof(env, fault, error, words):
+    with serving() as server, serving(fault, **PLAIN) as other, pytest.raises(error) as raised:
+        smoke(env, SmokeOptions(url=server.url, against=other.url, only=ONLY_LOSSLESS))
+    assert words in raised.value.message
+    assert other.url in raised.value.message
+
+
+def test_one_place_on_the_disk_is_one_model_whatever_its_names(env):
+    place = {"model_path": "/models/this"}
+    with serving(**place) as server, serving("wrong-model", **PLAIN, **place) as other:
+        report = smoke(env, SmokeOptions(url=server.url, against=other.url, only=ONLY_LOSSLESS))
+    assert [proof.status for proof in report.data.proofs] == [ProofStatus.PASS]
+
+
+def test_a_saved_run_of_another_model_is_refused(env, tmp_path):
+    with serving("wrong-model", **PLAIN) as other:
+        smoke(env, SmokeOptions(url=other.url, only=("chat",), save_reference="ref.json"))
+    with serving() as server, pytest.raises(UsageProblem, match=r"ref\.json serves 'other/model'"):
+        smoke(env, SmokeOptions(url=server.url, only=ONLY_LOSSLESS, reference="ref.json"))
+
+
+def test_nothing_is_called_confident_where_no_margin_is_known(env):
+    with serving("no-logprobs") as server:
+        report = smoke(env, SmokeOptions(url=server.url, only=ONLY_LOSSLESS))
+    (proof,) = report.data.proofs
+    assert "margin unknown" in "".join(proof.evidence)
+    assert "confident" not in proof.why
+    assert "no log-probabilities" in proof.why
+
+
+@pytest.mark.parametrize(
+    ("only", "info"), [(("chat",), {}), ((), PLAIN), (("lossless",), PLAIN)], ids=["chat", "all", "lossless"]
+)
+def test_no_second_server_is_started_that_nothing_would_ask(env, only, info):
+    with serving(**info) as server:
+        report = smoke(env, SmokeOptions(url=server.url, profile="tiny-cpu", against_no_spec=True, only=only))
+    assert report.data.proofs
+    assert env.instances.read("tiny-cpu-no-spec").record is None
 
 
 @pytest.mark.timeout(180)
