@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.table import Table
 from rich.text import Text
 
 from dflashctl.core.smoke import Proof, ProofStatus, SmokeResult
+from dflashctl.ui.verdict_rows import VerdictRow, VerdictRows
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -26,7 +26,7 @@ def render(report: Report) -> list[RenderableType]:
     result = report.data
     if not isinstance(result, SmokeResult):
         return []
-    lines: list[RenderableType] = [_heading(result), _table(result.proofs)]
+    lines: list[RenderableType] = [_heading(result), _rows(result.proofs)]
     for proof in result.proofs:
         lines += _evidence(proof)
     counts = ", ".join(
@@ -50,17 +50,14 @@ def _heading(result: SmokeResult) -> Text:
     return Text(", ".join(parts), style="heading")
 
 
-def _table(proofs: tuple[Proof, ...]) -> Table:
-    table = Table(box=None, pad_edge=False, show_header=False)
-    table.add_column(no_wrap=True)
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    table.add_column(justify="right", no_wrap=True)
-    for proof in proofs:
-        mark, style = _MARKS[proof.status]
-        took = "" if proof.elapsed_s is None else f"{proof.elapsed_s:.1f} s"
-        table.add_row(Text(mark, style=style), proof.title, Text(proof.why), Text(took, style="detail"))
-    return table
+def _rows(proofs: tuple[Proof, ...]) -> VerdictRows:
+    return VerdictRows(rows=tuple(_row(proof) for proof in proofs))
+
+
+def _row(proof: Proof) -> VerdictRow:
+    mark, style = _MARKS[proof.status]
+    took = "" if proof.elapsed_s is None else f"{proof.elapsed_s:.1f} s"
+    return VerdictRow(mark=Text(mark, style=style), title=Text(proof.title), why=proof.why, took=took)
 
 
 def _evidence(proof: Proof) -> list[RenderableType]:
