@@ -58,9 +58,10 @@ def _smoke(env: Env, options: SmokeOptions) -> Report:
         told = reference(env, server, client, options, settings, stack)
         if told is not None:
             client = replace(client, reference=told)
-        proofs = run_all(client, settings, env.notify)
+        bugs: list[Exception] = []
+        proofs = run_all(client, settings, env.notify, bugs.append)
     saved = _save(env, client, options.save_reference) if options.save_reference else None
-    return _report(server, client, proofs, saved)
+    return replace(_report(server, client, proofs, saved), bugs=tuple(bugs))
 
 
 def _check(env: Env, options: SmokeOptions) -> None:

@@ -13,9 +13,12 @@ _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0"})  # noqa: S10
 
 
 class ProofStatus(str, Enum):
+    """`BROKEN`: the proof itself broke, a bug of dflashctl that says nothing about the server."""
+
     PASS = "pass"  # noqa: S105 - not a password
     FAIL = "fail"
     SKIPPED = "skipped"
+    BROKEN = "broken"
 
 
 @dataclass(frozen=True, kw_only=True)

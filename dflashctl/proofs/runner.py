@@ -49,6 +49,10 @@ def _silent(_event: Progress) -> None:
     """Drop progress."""
 
 
+def _forget(_error: Exception) -> None:
+    """Drop a bug, for callers to whom the broken proof says enough."""
+
+
 def prove(
     web: Web,
     clock: Clock,
@@ -107,14 +111,17 @@ def look(web: Web, base_url: str, headers: Mapping[str, str]) -> ServerFacts:
 
 
 def run_all(
-    client: Client, settings: ProofSettings, notify: Callable[[Progress], None] = _silent
+    client: Client,
+    settings: ProofSettings,
+    notify: Callable[[Progress], None] = _silent,
+    broke: Callable[[Exception], None] = _forget,
 ) -> tuple[Proof, ...]:
-    """The proofs' outcomes, one progress event before each."""
+    """The proofs' outcomes, one progress event before each; `broke` gets the bugs that ended some of them."""
     chosen = select(settings)
     proofs = []
     for index, module in enumerate(chosen):
         notify(Progress(step="smoke", text=module.TITLE, done=index, total=len(chosen), unit="proofs"))
-        proofs.append(run_one(module, client))
+        proofs.append(run_one(module, client, broke))
     notify(
         Progress(
             step="smoke", text="proofs done", done=len(chosen), total=len(chosen), unit="proofs", final=True
@@ -130,13 +137,13 @@ def select(settings: ProofSettings) -> Sequence[ProofModule]:
     return [module for module in PROOFS if module.QUICK or not settings.quick]
 
 
-def run_one(module: ProofModule, client: Client) -> Proof:
-    """One proof; a server so odd that the proof itself breaks has failed it too."""
+def run_one(module: ProofModule, client: Client, broke: Callable[[Exception], None] = _forget) -> Proof:
+    """One proof; `broke` gets what it raised that no proof may raise."""
     started = client.clock.monotonic()
-    reason = module.applies(client)
-    if reason is not None:
-        return _proof(module, ProofStatus.SKIPPED, reason)
     try:
+        reason = module.applies(client)
+        if reason is not None:
+            return _proof(module, ProofStatus.SKIPPED, reason)
         outcome = module.run(client)
     except ReferenceFailed:
         raise
@@ -145,7 +152,9 @@ def run_one(module: ProofModule, client: Client) -> Proof:
     except DflashError as error:
         proof = _proof(module, ProofStatus.FAIL, _with_hint(error))
     except Exception as error:  # noqa: BLE001 - the single-check runner: one broken proof must not hide the others
-        proof = _proof(module, ProofStatus.FAIL, f"the proof itself broke: {type(error).__name__}: {error}")
+        broke(error)
+        said = f"a bug in dflashctl, not of the server: {type(error).__name__}: {error}"
+        proof = _proof(module, ProofStatus.BROKEN, said)
     else:
         proof = _outcome(module, outcome)
     return replace(proof, elapsed_s=round(client.clock.monotonic() - started, 3))

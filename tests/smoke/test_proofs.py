@@ -184,12 +184,14 @@ class _Broken:
         raise KeyError("choices")
 
 
-def test_a_proof_that_breaks_is_a_failure_and_hides_no_other():
+def test_a_proof_that_breaks_is_a_bug_and_no_failure_of_the_server():
+    bugs = []
     with serving() as server:
         client = connect(HttpWeb(), SystemClock(), server.url, ProofSettings())
-        found = run_one(_Broken(), client)
-    assert found.status is ProofStatus.FAIL
+        found = run_one(_Broken(), client, bugs.append)
+    assert found.status is ProofStatus.BROKEN
     assert "KeyError" in found.why
+    assert [type(bug) for bug in bugs] == [KeyError]
 
 
 def test_a_model_that_reasons_is_compared_with_thinking_on_and_off():

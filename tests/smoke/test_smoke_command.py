@@ -15,9 +15,11 @@ from dflashctl.core.errors import ExitCode, NotRunning, ProfileError, Unavailabl
 from dflashctl.core.report import envelope
 from dflashctl.core.smoke import ProofStatus, SmokeOptions
 from dflashctl.env import Env
+from dflashctl.proofs import health
 from dflashctl.ui.views.smoke import render
 from tests.smoke.reference_server import reference_server
 from tests.smoke.scripted_server import serving
+from tests.support.cli import run
 
 
 @pytest.fixture
@@ -166,6 +168,25 @@ def test_no_second_server_is_started_that_nothing_would_ask(env, only, info):
         report = smoke(env, SmokeOptions(url=server.url, profile="tiny-cpu", against_no_spec=True, only=only))
     assert report.data.proofs
     assert env.instances.read("tiny-cpu-no-spec").record is None
+
+
+@pytest.mark.parametrize("part", ["applies", "run"])
+def test_a_broken_proof_is_a_bug_with_a_crash_report_and_hides_no_other(tmp_path, monkeypatch, part):
+    def broken(_client):
+        raise OverflowError("out of range")
+
+    monkeypatch.setattr(health, part, broken)
+    environ = {"HOME": str(tmp_path), "DFLASHCTL_STATE_DIR": str(tmp_path)}
+    with serving() as server:
+        words = [word for name in ("models", "health", "chat") for word in ("--only", name)]
+        found = run("smoke", "--url", server.url, *words, "--json", cwd=tmp_path, environ=environ)
+    said = found.json
+    assert (found.exit, said["exit_code"], said["outcome"]) == (70, 70, "failed")
+    assert [proof["status"] for proof in said["data"]["proofs"]] == ["pass", "broken", "pass"]
+    (error,) = said["errors"]
+    assert "bug in dflashctl: OverflowError" in error["message"]
+    (report,) = tmp_path.glob("crash-*.txt")
+    assert str(report) in error["hint"]
 
 
 @pytest.mark.timeout(180)

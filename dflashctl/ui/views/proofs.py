@@ -14,7 +14,12 @@ if TYPE_CHECKING:
 
     from dflashctl.core.smoke import Proof
 
-_STYLES = {ProofStatus.PASS: "ok", ProofStatus.FAIL: "error", ProofStatus.SKIPPED: "detail"}
+_STYLES = {
+    ProofStatus.PASS: "ok",
+    ProofStatus.FAIL: "error",
+    ProofStatus.SKIPPED: "detail",
+    ProofStatus.BROKEN: "error",
+}
 
 
 def proof_lines(proofs: tuple[Proof, ...]) -> list[RenderableType]:

@@ -19,6 +19,7 @@ _MARKS = {
     ProofStatus.PASS: ("pass", "ok"),
     ProofStatus.FAIL: ("FAIL", "error"),
     ProofStatus.SKIPPED: ("skip", "note"),
+    ProofStatus.BROKEN: ("bug ", "error"),
 }
 
 
@@ -32,13 +33,19 @@ def render(report: Report) -> list[RenderableType]:
     counts = ", ".join(
         f"{result.count(status)} {word}" for status, word in _WORDS.items() if result.count(status)
     )
-    lines.append(Text(counts, style="error" if result.count(ProofStatus.FAIL) else "ok"))
+    bad = result.count(ProofStatus.FAIL) + result.count(ProofStatus.BROKEN)
+    lines.append(Text(counts, style="error" if bad else "ok"))
     if result.saved_reference:
         lines.append(Text(f"reference run saved to {result.saved_reference}"))
     return lines
 
 
-_WORDS = {ProofStatus.PASS: "passed", ProofStatus.FAIL: "failed", ProofStatus.SKIPPED: "skipped"}
+_WORDS = {
+    ProofStatus.PASS: "passed",
+    ProofStatus.FAIL: "failed",
+    ProofStatus.SKIPPED: "skipped",
+    ProofStatus.BROKEN: "broken",
+}
 
 
 def _heading(result: SmokeResult) -> Text:
