@@ -13,6 +13,7 @@ from dflashctl.commands.live_server import api_key, live_server
 from dflashctl.commands.output_files import require_outputs
 from dflashctl.commands.second_server import require_profile
 from dflashctl.commands.smoke_reference import reference, saved_run
+from dflashctl.core.engine import EngineBuild
 from dflashctl.core.errors import ExitCode, UsageProblem
 from dflashctl.core.findings import Finding, Severity
 from dflashctl.core.lossless import NEAR_TIE_NATS
@@ -20,6 +21,7 @@ from dflashctl.core.ranges import Range
 from dflashctl.core.report import Outcome, Report, to_json
 from dflashctl.core.smoke import Proof, ProofStatus, SmokeOptions, SmokeResult
 from dflashctl.core.spelling import nearest
+from dflashctl.engines import ENGINES
 from dflashctl.proofs import PROOFS
 from dflashctl.proofs.client import Expected
 from dflashctl.proofs.references import record
@@ -94,7 +96,7 @@ def _settings(env: Env, server: LiveServer, options: SmokeOptions, promised: Pro
             block_size=served.block_size,
         )
     if promised is not None and not _is_own(env, server, options.profile):
-        expected = replace(expected, model=promised.served_name)
+        expected = replace(expected, model=_served_name(promised))
     return ProofSettings(
         expected=expected,
         api_key=api_key(env, options.api_key_env),
@@ -102,6 +104,12 @@ def _settings(env: Env, server: LiveServer, options: SmokeOptions, promised: Pro
         quick=options.quick,
         only=options.only,
     )
+
+
+def _served_name(profile: Profile) -> str:
+    """As the profile's raw arguments have it, too."""
+    engine = ENGINES[profile.engine.name.value]
+    return engine.effective(profile, (), EngineBuild(release=engine.NEWEST_RELEASE)).served_name
 
 
 def _is_own(env: Env, server: LiveServer, profile: str | None) -> bool:

@@ -204,9 +204,10 @@ def test_against_no_spec_starts_and_stops_a_second_server(env):
 @pytest.mark.parametrize(
     ("text", "model"),
     [
-        ("served_model_name: scripted/model", None),
-        ("served_model_name: another/model", "another/model"),
-        ("port: 30000", "Qwen/Qwen3-8B"),
+        ("server: {served_model_name: scripted/model}", None),
+        ("server: {served_model_name: another/model}", "another/model"),
+        ("server: {port: 30000}", "Qwen/Qwen3-8B"),
+        ("extra_args: [--served-model-name, scripted/model]", None),
     ],
 )
 def test_a_profile_says_which_model_must_be_served(env, tmp_path, text, model):
@@ -214,7 +215,7 @@ def test_a_profile_says_which_model_must_be_served(env, tmp_path, text, model):
         "summary: s\nengine: {name: sglang}\ntarget: {repo: Qwen/Qwen3-8B, revision: "
         + "a" * 40
         + "}\nspeculative: {algorithm: NONE}\n"
-        f"server: {{{text}}}\n"
+        f"{text}\n"
     )
     with serving() as server:
         report = smoke(env, SmokeOptions(url=server.url, profile="mine.yaml", only=("models",)))
