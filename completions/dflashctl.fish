@@ -83,7 +83,7 @@ complete -c dflashctl -n '__fish_seen_subcommand_from smoke' -l against-no-spec 
 complete -c dflashctl -n '__fish_seen_subcommand_from smoke' -l against -x -d 'A server without speculation as reference.'
 complete -c dflashctl -n '__fish_seen_subcommand_from smoke' -l reference -r -F -d 'A saved run as reference.'
 complete -c dflashctl -n '__fish_seen_subcommand_from smoke' -l save-reference -r -F -d 'Save this server'\''s texts as a reference.'
-complete -c dflashctl -n '__fish_seen_subcommand_from smoke' -l profile -s p -x -a '(dflashctl __complete profiles 2>/dev/null)' -d 'The same as the argument PROFILE.'
+complete -c dflashctl -n '__fish_seen_subcommand_from smoke' -l profile -s p -x -a '(dflashctl __complete profiles 2>/dev/null)' -d 'The profile whose model must be served, and what --against-no-spec starts.'
 complete -c dflashctl -n '__fish_seen_subcommand_from smoke' -l near-tie -x -d 'Log-probability margin below which a difference is noise.'
 complete -c dflashctl -n '__fish_seen_subcommand_from smoke' -l timeout -x -d 'Limit of one request.'
 complete -c dflashctl -n '__fish_seen_subcommand_from smoke' -l api-key-env -x -d 'The variable that holds the server'\''s key (DFLASHCTL_API_KEY).'

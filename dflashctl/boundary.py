@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dflashctl.core.errors import DflashError, ExitCode, Interrupted, UsageError
@@ -50,7 +51,8 @@ def _report(argv: list[str], make_env: Callable[[Screen], Env], screen: Screen) 
         from dflashctl.cli.app import invoke
 
         env = make_env(screen)
-        return _last(invoke(argv, env), screen)
+        report = _last(invoke(argv, env), screen)
+        return _with_bugs(report, argv, env.environ) if report.bugs else report
     except UsageError as error:
         return _usage(name, error)
     except DflashError as error:
@@ -86,13 +88,27 @@ def _usage(name: str, error: DflashError) -> Report:
     )
 
 
+def _with_bugs(report: Report, argv: list[str], environ: Mapping[str, str]) -> Report:
+    """A command's own answer, with the bugs that it went on after."""
+    return replace(
+        report,
+        outcome=Outcome.FAILED,
+        exit_code=ExitCode.BUG,
+        errors=(*report.errors, *(_bug(argv, environ, bug) for bug in report.bugs)),
+    )
+
+
 def _crash(name: str, argv: list[str], environ: Mapping[str, str], error: Exception) -> Report:
+    info = _bug(argv, environ, error)
+    return Report(command=name, outcome=Outcome.FAILED, exit_code=ExitCode.BUG, errors=(info,))
+
+
+def _bug(argv: list[str], environ: Mapping[str, str], error: Exception) -> ErrorInfo:
     from dflashctl.edges.crash_report import write_crash_report
 
     path = write_crash_report(argv, environ, error)
-    info = ErrorInfo(
+    return ErrorInfo(
         message=f"a bug in dflashctl: {type(error).__name__}: {error}",
         hint=f"please report it with the file {path}",
         exit_code=int(ExitCode.BUG),
     )
-    return Report(command=name, outcome=Outcome.FAILED, exit_code=ExitCode.BUG, errors=(info,))

@@ -33,7 +33,15 @@ def smoke(
         str | None,
         typer.Option("--save-reference", metavar="FILE", help="Save this server's texts as a reference."),
     ] = None,
-    profile: o.ProfileOption = None,
+    profile: Annotated[
+        str | None,
+        typer.Option(
+            "--profile",
+            "-p",
+            metavar="PROFILE",
+            help="The profile whose model must be served, and what --against-no-spec starts.",
+        ),
+    ] = None,
     near_tie: Annotated[
         float | None,
         typer.Option(

@@ -215,7 +215,7 @@ Options:
   --against URL          A server without speculation as reference.
   --reference FILE       A saved run as reference.
   --save-reference FILE  Save this server's texts as a reference.
-  -p, --profile PROFILE  The same as the argument PROFILE.
+  -p, --profile PROFILE  The profile whose model must be served, and what --against-no-spec starts.
   --near-tie NATS        Log-probability margin below which a difference is noise.
   --timeout SECONDS      Limit of one request.
   --api-key-env VAR      The variable that holds the server's key (DFLASHCTL_API_KEY).

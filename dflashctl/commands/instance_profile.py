@@ -40,7 +40,7 @@ def same_server(env: Env, server: LiveServer, profile: str | None) -> PlanReques
     A profile that is named says all by itself, unless it is the instance's own. None when nobody knows a profile.
     """
     own = server_profile(env, server)
-    if own is None or server.name is None or (profile is not None and not _same_file(env, own, profile)):
+    if own is None or server.name is None or (profile is not None and not same_file(env, own, profile)):
         return None if profile is None else PlanRequest(profile=profile)
     started = parse(env.instances.read_text(server.name, FILE) or "")
     try:
@@ -50,7 +50,8 @@ def same_server(env: Env, server: LiveServer, profile: str | None) -> PlanReques
     return replace(asked, profile=own, name=None, port=None, dry_run=False)
 
 
-def _same_file(env: Env, one: str, other: str) -> bool:
+def same_file(env: Env, one: str, other: str) -> bool:
+    """Whether both load the same profile; False when one of them cannot be found."""
     try:
         return env.profiles.find(one).path.absolute() == env.profiles.find(other).path.absolute()
     except DflashError:

@@ -28,15 +28,21 @@ def without_speculation(env: Env, server: LiveServer, profile: str | None) -> It
 
     UsageProblem when no profile is known, CheckFailed when it does not come up beside the first one.
     """
+    like = require_profile(env, server, profile)
+    beside = server.name or env.profiles.find(like.profile).name
+    with own_server(env, replace(plain(like), name=f"{beside}-no-spec")) as own:
+        yield own
+
+
+def require_profile(env: Env, server: LiveServer, profile: str | None) -> PlanRequest:
+    """What starts a server like `server`; UsageProblem when nobody knows a profile for it."""
     like = same_server(env, server, profile)
     if like is None:
         raise UsageProblem(
             "a server without speculation needs a profile",
             hint="name an instance, or add --profile; smoke also takes --against URL",
         )
-    beside = server.name or env.profiles.find(like.profile).name
-    with own_server(env, replace(plain(like), name=f"{beside}-no-spec")) as own:
-        yield own
+    return like
 
 
 def plain(request: PlanRequest) -> PlanRequest:

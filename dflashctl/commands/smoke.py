@@ -8,28 +8,33 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dflashctl.commands.bench_save import write_text
+from dflashctl.commands.instance_profile import same_file, server_profile
 from dflashctl.commands.live_server import api_key, live_server
 from dflashctl.commands.output_files import require_outputs
-from dflashctl.commands.second_server import without_speculation
+from dflashctl.commands.second_server import require_profile
+from dflashctl.commands.smoke_reference import reference, saved_run
+from dflashctl.core.engine import EngineBuild
 from dflashctl.core.errors import ExitCode, UsageProblem
 from dflashctl.core.findings import Finding, Severity
-from dflashctl.core.json_text import json_loads
 from dflashctl.core.lossless import NEAR_TIE_NATS
 from dflashctl.core.ranges import Range
-from dflashctl.core.reference_run import read_reference
 from dflashctl.core.report import Outcome, Report, to_json
 from dflashctl.core.smoke import Proof, ProofStatus, SmokeOptions, SmokeResult
 from dflashctl.core.spelling import nearest
+from dflashctl.engines import ENGINES
 from dflashctl.proofs import PROOFS
 from dflashctl.proofs.client import Expected
-from dflashctl.proofs.references import OtherServer, SavedRun, record
+from dflashctl.proofs.references import record
 from dflashctl.proofs.runner import ProofSettings, connect, run_all
 from dflashctl.supervise import stops_interrupt
 
 if TYPE_CHECKING:
     from dflashctl.commands.live_server import LiveServer
+    from dflashctl.core.profile import Profile
     from dflashctl.env import Env
-    from dflashctl.proofs.client import Client, Reference
+    from dflashctl.proofs.client import Client
+
+_A_DAY_S = 86400
 
 
 def smoke(env: Env, options: SmokeOptions) -> Report:
@@ -43,16 +48,22 @@ def smoke(env: Env, options: SmokeOptions) -> Report:
 
 def _smoke(env: Env, options: SmokeOptions) -> Report:
     _check(env, options)
+    promised = None if options.profile is None else env.profiles.load(options.profile).profile
     server = live_server(env, options.name, options.url)
-    settings = _settings(env, server, options)
+    if options.against_no_spec:
+        require_profile(env, server, options.profile)
+    settings = _settings(env, server, options, promised)
+    client = connect(env.web, env.clock, server.url, settings)
+    if options.save_reference is not None:
+        _require_plain(client)
     with ExitStack() as stack:
-        reference = _reference(env, server, options, settings, stack)
-        client = connect(env.web, env.clock, server.url, settings, reference=reference)
-        if options.save_reference is not None:
-            _require_plain(client)
-        proofs = run_all(client, settings, env.notify)
+        told = reference(env, server, client, options, settings, stack)
+        if told is not None:
+            client = replace(client, reference=told)
+        bugs: list[Exception] = []
+        proofs = run_all(client, settings, env.notify, bugs.append)
     saved = _save(env, client, options.save_reference) if options.save_reference else None
-    return _report(server, client, proofs, saved)
+    return replace(_report(server, client, proofs, saved), bugs=tuple(bugs))
 
 
 def _check(env: Env, options: SmokeOptions) -> None:
@@ -61,15 +72,18 @@ def _check(env: Env, options: SmokeOptions) -> None:
         if name not in known:
             raise UsageProblem(f"there is no proof {name!r}", hint=nearest(name, known))
     Range(option="--near-tie", least=0).require(options.near_tie_nats)
-    Range(option="--timeout", least=0, above=True).require(options.timeout_s)
+    Range(option="--timeout", least=0, above=True, most=_A_DAY_S).require(options.timeout_s)
     given = [options.against_no_spec, options.against is not None, options.reference is not None]
     if sum(given) > 1:
         raise UsageProblem("--against-no-spec, --against and --reference exclude each other")
+    if options.reference is not None:
+        saved_run(env, options.reference)
     if options.save_reference is not None:
         require_outputs([("--save-reference", env.cwd / options.save_reference)])
 
 
-def _settings(env: Env, server: LiveServer, options: SmokeOptions) -> ProofSettings:
+def _settings(env: Env, server: LiveServer, options: SmokeOptions, promised: Profile | None) -> ProofSettings:
+    """What the instance was started for; a profile that is not its own says which model it has to serve instead."""
     served = server.served
     expected = Expected(
         near_tie_nats=NEAR_TIE_NATS if options.near_tie_nats is None else options.near_tie_nats
@@ -81,6 +95,8 @@ def _settings(env: Env, server: LiveServer, options: SmokeOptions) -> ProofSetti
             speculation=served.draft is not None,
             block_size=served.block_size,
         )
+    if promised is not None and not _is_own(env, server, options.profile):
+        expected = replace(expected, model=_served_name(promised))
     return ProofSettings(
         expected=expected,
         api_key=api_key(env, options.api_key_env),
@@ -90,34 +106,15 @@ def _settings(env: Env, server: LiveServer, options: SmokeOptions) -> ProofSetti
     )
 
 
-def _reference(
-    env: Env, server: LiveServer, options: SmokeOptions, settings: ProofSettings, stack: ExitStack
-) -> Reference | None:
-    """The source of texts without speculation that was asked for, None to let the server under proof decide."""
-    if options.reference is not None:
-        return SavedRun(run=read_reference(_read(env, options.reference), options.reference))
-    url = options.against
-    if options.against_no_spec:
-        url = stack.enter_context(without_speculation(env, server, options.profile)).url
-    if url is None:
-        return None
-    other = connect(
-        env.web, env.clock, url.rstrip("/").removesuffix("/v1"), replace(settings, expected=Expected())
-    )
-    if other.facts.speculates:
-        raise UsageProblem(
-            f"the server at {url} speculates, so it is no reference", hint="start it with algorithm NONE"
-        )
-    return OtherServer(client=other, label=f"the server without speculation at {url}")
+def _served_name(profile: Profile) -> str:
+    """As the profile's raw arguments have it, too."""
+    engine = ENGINES[profile.engine.name.value]
+    return engine.effective(profile, (), EngineBuild(release=engine.NEWEST_RELEASE)).served_name
 
 
-def _read(env: Env, path: str) -> object:
-    try:
-        return json_loads((env.cwd / path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageProblem(f"the reference run {path!r} cannot be read: {error.strerror}") from error
-    except ValueError as error:
-        raise UsageProblem(f"the reference run {path!r} is not JSON: {error}") from error
+def _is_own(env: Env, server: LiveServer, profile: str | None) -> bool:
+    own = server_profile(env, server)
+    return own is not None and profile is not None and same_file(env, own, profile)
 
 
 def _require_plain(client: Client) -> None:

@@ -19,7 +19,13 @@ if TYPE_CHECKING:
 _NOTICED_S = 1.0
 _LOOK_S = 0.05
 _ENDING = ("draining", "stopped", "failed", "backoff")
-_MARKS = {ProofStatus.PASS: "pass", ProofStatus.FAIL: "FAIL", ProofStatus.SKIPPED: "skip"}
+_MARKS = {
+    ProofStatus.PASS: "pass",
+    ProofStatus.FAIL: "FAIL",
+    ProofStatus.SKIPPED: "skip",
+    ProofStatus.BROKEN: "bug ",
+}
+_BAD = frozenset({ProofStatus.FAIL, ProofStatus.BROKEN})  # what broke has proved nothing
 
 
 def prove_plan(env: Env, plan: Plan) -> tuple[Proof, ...]:
@@ -35,7 +41,7 @@ def prove_plan(env: Env, plan: Plan) -> tuple[Proof, ...]:
 
 
 def any_failed(proofs: tuple[Proof, ...]) -> bool:
-    return any(proof.status is ProofStatus.FAIL for proof in proofs)
+    return any(proof.status in _BAD for proof in proofs)
 
 
 class Proving:

@@ -134,7 +134,7 @@ def make_plan(
     placement = place(real, machine, options.gpus, use=engine.gpu_use(profile, options.raw_args, build))
     target = _planned(profile.target, options)
     draft = _planned(profile.draft, options) if profile.draft and _speculates(profile) else None
-    served = real.server.served_model_name or profile.target.repo or profile.name
+    served = real.served_name
     command = engine.command(
         EngineRequest(
             profile=profile,

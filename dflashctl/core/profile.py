@@ -196,3 +196,8 @@ class Profile:
     requirements: Requirements = field(default_factory=Requirements)
     extra_args: tuple[str, ...] = ()
     expect: Expect = field(default_factory=Expect)
+
+    @property
+    def served_name(self) -> str:
+        """The model's name in requests: a local target is served under the profile's name."""
+        return self.server.served_model_name or self.target.repo or self.name

@@ -43,7 +43,8 @@ class ErrorInfo:
 class Report:
     """The answer of a command: `data` is one dataclass (or None), rendered by `ui` and nobody else.
 
-    `mute` says that nobody reads our output any more, so that writing it would wait for ever.
+    `mute` says that nobody reads our output any more, so that writing it would wait for ever. `bugs` are what went
+    wrong in us while the command went on: the boundary makes crash reports and exit code 70 of them.
     """
 
     command: str
@@ -54,6 +55,7 @@ class Report:
     errors: tuple[ErrorInfo, ...] = ()
     next_steps: tuple[str, ...] = ()
     mute: bool = False
+    bugs: tuple[Exception, ...] = ()
 
 
 def failure(command: str, error: DflashError, *, data: object | None = None) -> Report:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from urllib.parse import urlsplit
 
-from dflashctl.core.errors import CheckFailed
+from dflashctl.core.errors import CheckFailed, Unavailable
 from dflashctl.core.replies import integer, mapping, text, values
 
 _ALGORITHM = "speculative_algorithm"
@@ -14,9 +14,12 @@ _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0"})  # noqa: S10
 
 
 class ProofStatus(str, Enum):
+    """`BROKEN`: the proof itself broke, a bug of dflashctl that says nothing about the server."""
+
     PASS = "pass"  # noqa: S105 - not a password
     FAIL = "fail"
     SKIPPED = "skipped"
+    BROKEN = "broken"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +86,10 @@ class SmokeResult:
         return sum(proof.status is status for proof in self.proofs)
 
 
+class ReferenceFailed(Unavailable):
+    """The server that texts are compared with does not answer as it must, which says nothing of the one under proof."""
+
+
 class ProofFailed(CheckFailed):
     """The server does not do what the proof asks; `evidence` as in Proof."""
 
@@ -103,6 +110,8 @@ class ServerFacts:
     model: str | None = None
     models: tuple[str, ...] = ()
     roots: tuple[str, ...] = ()
+    models_status: int = 200
+    model_path: str | None = None
     max_model_len: int | None = None
     described: bool = False
     tells_algorithm: bool = False
@@ -120,6 +129,18 @@ class ServerFacts:
         return (urlsplit(self.base_url).hostname or "") in _LOOPBACK
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """All that the server calls its models, their places on its disk included."""
+        return (*self.models, *self.roots, *((self.model_path,) if self.model_path else ()))
+
+    @property
+    def no_model(self) -> str:
+        """Why no model is known."""
+        if self.models_status != 200:  # noqa: PLR2004
+            return f"/v1/models answers with status {self.models_status}"
+        return "/v1/models lists no model"
+
+    @property
     def speculates(self) -> bool | None:
         return bool(self.speculative_algorithm) if self.tells_algorithm else None
 
@@ -135,6 +156,7 @@ def read_facts(base_url: str, models: object, server_info: object) -> ServerFact
         models=tuple(str(entry.get("id")) for entry in entries),
         roots=tuple(str(entry["root"]) for entry in entries if entry.get("root")),
         max_model_len=next((integer(entry.get("max_model_len")) for entry in entries), None),
+        model_path=text(info.get("model_path")),
         described=bool(info),
         tells_algorithm=_ALGORITHM in info,
         version=text(info.get("version")),

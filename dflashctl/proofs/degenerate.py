@@ -35,5 +35,5 @@ def require_no_loop(prompt_id: str, text: str) -> None:
         raise ProofFailed(
             f"prompt {prompt_id} repeats {loop.unit!r} {loop.rounds} times",
             evidence=(text[max(0, loop.start - 40) : loop.start + 120],),
-            hint="greedy decoding can loop by itself: compare without speculation (smoke --against-no-spec)",
+            hint="greedy decoding can loop by itself: ask the same model without speculation, too",
         )

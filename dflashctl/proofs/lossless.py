@@ -19,6 +19,10 @@ TITLE = "gives the same text as without speculation"
 QUICK = True
 _RUNS = 2  # the same setting twice shows the noise
 _BRIEF = 4
+_CONFIDENT = (
+    "confident divergences are faults of the verify step: report them with engine release and backends"
+)
+_UNTOLD = "no log-probabilities were told, so a near tie cannot be told from a fault: judge by the texts"
 
 
 def applies(client: Client) -> str | None:
@@ -40,10 +44,10 @@ def run(client: Client) -> Passed | Skipped:
     if result.faults:
         worst = result.faults[0]
         raise ProofFailed(
-            f"{len(result.faults)} of {len(found)} texts differ from those without speculation, "
+            f"{len(result.faults)} of {len(found)} texts differ from those of {_label(client)}, "
             f"first prompt {worst.prompt_id} at character {worst.divergence.at_character if worst.divergence else 0}",
             evidence=tuple(line for fault in result.faults for line in evidence(fault)),
-            hint="confident divergences are faults of the verify step: report them with engine release and backends",
+            hint=_CONFIDENT if result.count(Verdict.FAULT) else _UNTOLD,
         )
     return Passed(note=_summary(client, result), evidence=tuple(_excuses(result)))
 
@@ -57,11 +61,14 @@ def _judge(client: Client, prompt: Prompt) -> PromptVerdict | None:
 
 
 def _summary(client: Client, result: Lossless) -> str:
-    label = client.reference.label if client.reference else "?"
     excused = result.count(Verdict.NEAR_TIE) + result.count(Verdict.NOISE)
     rest = f", {excused} excused as near ties or noise" if excused else ""
     noise = "" if client.brief else f"; noise floor {result.noise_floor:.0%}"
-    return f"{result.count(Verdict.EQUAL)} of {len(result.prompts)} texts equal{rest}{noise}; against {label}"
+    return f"{result.count(Verdict.EQUAL)} of {len(result.prompts)} texts equal{rest}{noise}; against {_label(client)}"
+
+
+def _label(client: Client) -> str:
+    return client.reference.label if client.reference else "?"
 
 
 def _excuses(result: Lossless) -> list[str]:

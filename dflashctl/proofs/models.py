@@ -21,7 +21,7 @@ def applies(_client: Client) -> str | None:
 def run(client: Client) -> Passed:
     facts, wanted = client.facts, client.expected.model
     if not facts.models:
-        raise ProofFailed("/v1/models lists no model")
+        raise ProofFailed(facts.no_model)
     if wanted and wanted not in (*facts.models, *facts.roots):
         raise ProofFailed(f"serves {', '.join(facts.models)!r}, not {wanted!r}")
     context = f", context {facts.max_model_len} tokens" if facts.max_model_len else ""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
+from dflashctl.core.errors import DflashError
 from dflashctl.core.reference_run import ReferenceRun, SavedPrompt
+from dflashctl.core.smoke import ReferenceFailed
 from dflashctl.proofs.generation import greedy
 from dflashctl.proofs.prompts import losslessness_prompts
 
@@ -31,13 +34,22 @@ class SameEngine:
 
 @dataclass(frozen=True, kw_only=True)
 class OtherServer:
-    """A second server, of the same target, that runs without speculation."""
+    """A second server, of the same target, that runs without speculation; its own failures are ReferenceFailed."""
 
     client: Client
     label: str = "a second server without speculation"
 
     def generations(self, prompt: Prompt, /) -> tuple[Generation, ...]:
-        return tuple(greedy(self.client, prompt) for _ in range(_RUNS))
+        try:
+            return _twice(self.client, prompt)
+        except DflashError as error:
+            raise ReferenceFailed(
+                f"the reference at {self.client.facts.base_url} failed: {error.message}"
+            ) from error
+
+
+def _twice(client: Client, prompt: Prompt) -> tuple[Generation, ...]:
+    return tuple(greedy(client, prompt) for _ in range(_RUNS))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,14 +66,13 @@ class SavedRun:
 
 def record(client: Client) -> ReferenceRun:
     """The texts of all losslessness prompts without speculation, each twice, as this server gives them now."""
-    switched = (
-        SameEngine(client=client) if client.facts.per_request_speculation else OtherServer(client=client)
-    )
+    switches = client.facts.per_request_speculation
+    plain = SameEngine(client=client).generations if switches else partial(_twice, client)
     return ReferenceRun(
         model=client.facts.model,
         engine_version=client.facts.version,
         prompts=tuple(
-            SavedPrompt(id=prompt.id, prompt=prompt.text, generations=switched.generations(prompt))
+            SavedPrompt(id=prompt.id, prompt=prompt.text, generations=plain(prompt))
             for prompt in losslessness_prompts(reasoning=client.facts.reasoning_parser is not None)
         ),
     )

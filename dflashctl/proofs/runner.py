@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING
 from dflashctl.core.errors import DflashError, Unavailable
 from dflashctl.core.progress import Progress
 from dflashctl.core.replies import parse_json
-from dflashctl.core.smoke import Passed, Proof, ProofFailed, ProofStatus, ServerFacts, Skipped, read_facts
+from dflashctl.core.smoke import (
+    Passed,
+    Proof,
+    ProofFailed,
+    ProofStatus,
+    ReferenceFailed,
+    ServerFacts,
+    Skipped,
+    read_facts,
+)
 from dflashctl.proofs import PROOFS
 from dflashctl.proofs.client import Client, Expected
 from dflashctl.proofs.references import SameEngine
@@ -38,6 +47,10 @@ class ProofSettings:
 
 def _silent(_event: Progress) -> None:
     """Drop progress."""
+
+
+def _forget(_error: Exception) -> None:
+    """Drop a bug, for callers to whom the broken proof says enough."""
 
 
 def prove(
@@ -89,22 +102,26 @@ def look(web: Web, base_url: str, headers: Mapping[str, str]) -> ServerFacts:
             hint="set DFLASHCTL_API_KEY to the server's key",
         )
     info = web.request("GET", f"{base}/server_info", headers=headers, timeout_s=30.0)
-    return read_facts(
+    facts = read_facts(
         base,
         parse_json(models.body, "/v1/models") if models.status == _OK else None,
         parse_json(info.body, "/server_info") if info.status == _OK else None,
     )
+    return replace(facts, models_status=models.status)
 
 
 def run_all(
-    client: Client, settings: ProofSettings, notify: Callable[[Progress], None] = _silent
+    client: Client,
+    settings: ProofSettings,
+    notify: Callable[[Progress], None] = _silent,
+    broke: Callable[[Exception], None] = _forget,
 ) -> tuple[Proof, ...]:
-    """The proofs' outcomes, one progress event before each."""
+    """The proofs' outcomes, one progress event before each; `broke` gets the bugs that ended some of them."""
     chosen = select(settings)
     proofs = []
     for index, module in enumerate(chosen):
         notify(Progress(step="smoke", text=module.TITLE, done=index, total=len(chosen), unit="proofs"))
-        proofs.append(run_one(module, client))
+        proofs.append(run_one(module, client, broke))
     notify(
         Progress(
             step="smoke", text="proofs done", done=len(chosen), total=len(chosen), unit="proofs", final=True
@@ -120,20 +137,24 @@ def select(settings: ProofSettings) -> Sequence[ProofModule]:
     return [module for module in PROOFS if module.QUICK or not settings.quick]
 
 
-def run_one(module: ProofModule, client: Client) -> Proof:
-    """One proof; a server so odd that the proof itself breaks has failed it too."""
+def run_one(module: ProofModule, client: Client, broke: Callable[[Exception], None] = _forget) -> Proof:
+    """One proof; `broke` gets what it raised that no proof may raise."""
     started = client.clock.monotonic()
-    reason = module.applies(client)
-    if reason is not None:
-        return _proof(module, ProofStatus.SKIPPED, reason)
     try:
+        reason = module.applies(client)
+        if reason is not None:
+            return _proof(module, ProofStatus.SKIPPED, reason)
         outcome = module.run(client)
+    except ReferenceFailed:
+        raise
     except ProofFailed as error:
         proof = _proof(module, ProofStatus.FAIL, _with_hint(error), error.evidence)
     except DflashError as error:
         proof = _proof(module, ProofStatus.FAIL, _with_hint(error))
     except Exception as error:  # noqa: BLE001 - the single-check runner: one broken proof must not hide the others
-        proof = _proof(module, ProofStatus.FAIL, f"the proof itself broke: {type(error).__name__}: {error}")
+        broke(error)
+        said = f"a bug in dflashctl, not of the server: {type(error).__name__}: {error}"
+        proof = _proof(module, ProofStatus.BROKEN, said)
     else:
         proof = _outcome(module, outcome)
     return replace(proof, elapsed_s=round(client.clock.monotonic() - started, 3))

@@ -30,7 +30,7 @@ def run(client: Client) -> Passed:
         raise ProofFailed(
             f"{len(_SEEDS)} requests at temperature {_HOT} gave one and the same text: sampling is not honoured",
             evidence=tuple(hot),
-            hint="dflashctl logs: look for 'falling back to greedy argmax verification'",
+            hint="look for 'falling back to greedy argmax verification' in the server's log",
         )
     greedy = {client.chat(prompt, max_tokens=_TOKENS).whole for _ in range(2)}
     narrow = {_sampled(client, prompt, _NARROW, seed) for seed in _SEEDS}

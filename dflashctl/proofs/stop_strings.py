@@ -14,6 +14,7 @@ ID = "stop-strings"
 TITLE = "honours stop strings"
 QUICK = False
 _SHORTEST = 3
+_SHOWN = 40
 
 
 def applies(_client: Client) -> str | None:
@@ -23,9 +24,9 @@ def applies(_client: Client) -> str | None:
 def run(client: Client) -> Passed | Skipped:
     prompt = problems(1)[0].text
     whole = client.chat(prompt).whole
-    stop = _word_in_the_middle(whole)
+    stop = _word_within(whole)
     if stop is None:
-        return Skipped(reason="the text is too short to be stopped within")
+        return Skipped(reason=f"no word of the text {_excerpt(whole)!r} first occurs within it")
     stopped = client.chat(prompt, stop=[stop])
     if stop in stopped.whole:
         raise ProofFailed(f"the text holds the stop string {stop!r}", evidence=(stopped.whole,))
@@ -41,8 +42,12 @@ def run(client: Client) -> Passed | Skipped:
     )
 
 
-def _word_in_the_middle(text: str) -> str | None:
-    """A word that first occurs within the middle half of the text."""
+def _word_within(text: str) -> str | None:
+    """A word that first occurs within the middle half, else (short or looping texts) the one that comes last."""
+    words = [word for word in text.split() if len(word) >= _SHORTEST and text.find(word) > 0]
     span = range(len(text) // 4, 3 * len(text) // 4)
-    words = (word for word in text.split() if len(word) >= _SHORTEST)
-    return next((word for word in words if text.find(word) in span), None)
+    return next((word for word in words if text.find(word) in span), max(words, key=text.find, default=None))
+
+
+def _excerpt(text: str) -> str:
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"

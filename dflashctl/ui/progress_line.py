@@ -6,6 +6,8 @@ import shutil
 import time
 from typing import IO, TYPE_CHECKING
 
+from dflashctl.ui.control import tame
+
 if TYPE_CHECKING:
     from dflashctl.core.progress import Progress
 
@@ -59,7 +61,7 @@ class ProgressLine:
         if event.step != self._step:
             self._finish(now)
             self._step, self._began, self._said = event.step, now, 0.0
-        before, self._text = self._text, f"{event.text}{amount_text(event)}"
+        before, self._text = self._text, tame(f"{event.text}{amount_text(event)}")
         if event.final:
             if self._text != before or self._open:
                 self._write_whole(self._text)

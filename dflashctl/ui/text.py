@@ -7,16 +7,18 @@ import importlib.util
 from typing import IO, TYPE_CHECKING
 
 from rich.console import Console
+from rich.segment import Segment
 from rich.text import Text
 
 from dflashctl.core.findings import Severity
+from dflashctl.ui.control import tame
 from dflashctl.ui.theme import MARKS, THEME
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from types import ModuleType
 
-    from rich.console import RenderableType
+    from rich.console import ConsoleOptions, RenderableType
 
     from dflashctl.core.findings import Finding
     from dflashctl.core.report import ErrorInfo, Report
@@ -34,6 +36,11 @@ class _Console(Console):
     def on_broken_pipe(self) -> None:
         """Rich would end the process here; what a closed pipe means is the boundary's to say."""
         raise  # noqa: PLE0704 - called while the BrokenPipeError is handled
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """As laid out, but tamed: all styles are added later, so what looks like one here came from outside."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(tame(segment.text), segment.style)
 
 
 def show(report: Report, *, out: IO[str], err: IO[str], verbose: bool = False) -> None:

@@ -114,7 +114,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         fault = self.server.fault
-        if fault == "needs-key" and self.headers.get("Authorization") != "Bearer sk-secret":
+        if fault == "gateway":
+            self.send_json({"error": "Bad Gateway"}, 502)
+        elif fault == "needs-key" and self.headers.get("Authorization") != "Bearer sk-secret":
             self.send_json({"error": "Unauthorized"}, 401)
         elif self.path == "/v1/models":
             name = "other/model" if fault == "wrong-model" else MODEL

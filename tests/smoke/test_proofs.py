@@ -19,6 +19,7 @@ PLANNED = Expected(model=MODEL, speculation=True, block_size=BLOCK)
 FAULTS = [
     ("wrong-model", "models", "not 'scripted/model'"),
     ("no-model", "models", "no model"),
+    ("gateway", "models", "/v1/models answers with status 502"),
     ("unhealthy", "health", "503"),
     ("chat-500", "chat", "status 500"),
     ("empty", "chat", "empty"),
@@ -97,6 +98,21 @@ def test_what_proves_nothing_is_skipped_and_says_why(oddity, proof, words, monke
         found = outcomes(server.url, only=(proof,))[proof]
     assert found.status is ProofStatus.SKIPPED, found
     assert words in found.why
+
+
+def test_a_text_that_loops_is_stopped_within():
+    with serving("loops", **EVERYTHING) as server:
+        found = outcomes(server.url, only=("stop-strings",))["stop-strings"]
+    assert found.status is ProofStatus.PASS, found
+    assert found.why == "stopped at 'and'"
+
+
+@pytest.mark.parametrize(("fault", "proof"), [("greedy-only", "sampling"), ("loops", "degenerate")])
+def test_hints_fit_servers_that_are_no_instance_of_ours(fault, proof):
+    with serving(fault, **EVERYTHING) as server:
+        why = outcomes(server.url, only=(proof,))[proof].why
+    assert why.endswith(")"), "no hint"
+    assert [word for word in ("dflashctl logs", "--against-no-spec", "--profile") if word in why] == []
 
 
 def test_a_count_that_lags_is_waited_for():
@@ -184,12 +200,14 @@ class _Broken:
         raise KeyError("choices")
 
 
-def test_a_proof_that_breaks_is_a_failure_and_hides_no_other():
+def test_a_proof_that_breaks_is_a_bug_and_no_failure_of_the_server():
+    bugs = []
     with serving() as server:
         client = connect(HttpWeb(), SystemClock(), server.url, ProofSettings())
-        found = run_one(_Broken(), client)
-    assert found.status is ProofStatus.FAIL
+        found = run_one(_Broken(), client, bugs.append)
+    assert found.status is ProofStatus.BROKEN
     assert "KeyError" in found.why
+    assert [type(bug) for bug in bugs] == [KeyError]
 
 
 def test_a_model_that_reasons_is_compared_with_thinking_on_and_off():

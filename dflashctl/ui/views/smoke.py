@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.table import Table
 from rich.text import Text
 
 from dflashctl.core.smoke import Proof, ProofStatus, SmokeResult
+from dflashctl.ui.verdict_rows import VerdictRow, VerdictRows
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -19,6 +19,7 @@ _MARKS = {
     ProofStatus.PASS: ("pass", "ok"),
     ProofStatus.FAIL: ("FAIL", "error"),
     ProofStatus.SKIPPED: ("skip", "note"),
+    ProofStatus.BROKEN: ("bug ", "error"),
 }
 
 
@@ -26,19 +27,25 @@ def render(report: Report) -> list[RenderableType]:
     result = report.data
     if not isinstance(result, SmokeResult):
         return []
-    lines: list[RenderableType] = [_heading(result), _table(result.proofs)]
+    lines: list[RenderableType] = [_heading(result), _rows(result.proofs)]
     for proof in result.proofs:
         lines += _evidence(proof)
     counts = ", ".join(
         f"{result.count(status)} {word}" for status, word in _WORDS.items() if result.count(status)
     )
-    lines.append(Text(counts, style="error" if result.count(ProofStatus.FAIL) else "ok"))
+    bad = result.count(ProofStatus.FAIL) + result.count(ProofStatus.BROKEN)
+    lines.append(Text(counts, style="error" if bad else "ok"))
     if result.saved_reference:
         lines.append(Text(f"reference run saved to {result.saved_reference}"))
     return lines
 
 
-_WORDS = {ProofStatus.PASS: "passed", ProofStatus.FAIL: "failed", ProofStatus.SKIPPED: "skipped"}
+_WORDS = {
+    ProofStatus.PASS: "passed",
+    ProofStatus.FAIL: "failed",
+    ProofStatus.SKIPPED: "skipped",
+    ProofStatus.BROKEN: "broken",
+}
 
 
 def _heading(result: SmokeResult) -> Text:
@@ -50,17 +57,14 @@ def _heading(result: SmokeResult) -> Text:
     return Text(", ".join(parts), style="heading")
 
 
-def _table(proofs: tuple[Proof, ...]) -> Table:
-    table = Table(box=None, pad_edge=False, show_header=False)
-    table.add_column(no_wrap=True)
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    table.add_column(justify="right", no_wrap=True)
-    for proof in proofs:
-        mark, style = _MARKS[proof.status]
-        took = "" if proof.elapsed_s is None else f"{proof.elapsed_s:.1f} s"
-        table.add_row(Text(mark, style=style), proof.title, Text(proof.why), Text(took, style="detail"))
-    return table
+def _rows(proofs: tuple[Proof, ...]) -> VerdictRows:
+    return VerdictRows(rows=tuple(_row(proof) for proof in proofs))
+
+
+def _row(proof: Proof) -> VerdictRow:
+    mark, style = _MARKS[proof.status]
+    took = "" if proof.elapsed_s is None else f"{proof.elapsed_s:.1f} s"
+    return VerdictRow(mark=Text(mark, style=style), title=Text(proof.title), why=proof.why, took=took)
 
 
 def _evidence(proof: Proof) -> list[RenderableType]:

@@ -11,6 +11,7 @@ from dflashctl.core.instance import Phase
 from dflashctl.core.status import InstanceStatus, StatusList
 from dflashctl.core.verdict import signal_name
 from dflashctl.ui.progress_line import elapsed_text
+from dflashctl.ui.wide_table import WideTable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -34,25 +35,27 @@ def render(report: Report) -> list[RenderableType]:
 def _many(listed: StatusList) -> list[RenderableType]:
     if not listed.instances:
         return [Text("nothing was started here yet")]
-    table = Table(box=None, pad_edge=False, header_style="heading")
-    for heading in ("INSTANCE", "PHASE", "FOR", "AT", "RUNNING", "TOK/S", "ACCEPT"):
-        table.add_column(heading)
-    for one in listed.instances:
-        live = one.live
-        table.add_row(
-            Text(one.name, style="key"),
-            _phase(one),
-            _for(one),
-            one.server.url if one.server and one.running else "-",
-            _number(live.running if live else None, "{:d}"),
-            _number(live.output_tokens_per_s if live else None, "{:.0f}"),
-            _number(live.accept_length if live else None, "{:.2f}"),
-        )
-    return [table]
+    headings = ("INSTANCE", "PHASE", "FOR", "AT", "RUNNING", "TOK/S", "ACCEPT")
+    return [WideTable(columns=headings, left=headings, rows=tuple(_cells(one) for one in listed.instances))]
+
+
+def _cells(one: InstanceStatus) -> tuple[Text | str, ...]:
+    live = one.live
+    return (
+        Text(one.name, style="key"),
+        _phase(one),
+        _for(one),
+        one.server.url if one.server and one.running else "-",
+        _number(live.running if live else None, "{:d}"),
+        _number(live.output_tokens_per_s if live else None, "{:.0f}"),
+        _number(live.accept_length if live else None, "{:.2f}"),
+    )
 
 
 def _one(one: InstanceStatus) -> list[RenderableType]:
     table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
     for key, value in _rows(one):
         table.add_row(Text(key, style="key"), value)
     return [table]
