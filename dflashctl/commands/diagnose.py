@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_right
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dflashctl.commands.chosen import chosen
+from dflashctl.commands.full_disk import full_disk
 from dflashctl.core.diagnosis_view import DiagnosisView
 from dflashctl.core.endings import ending_of, last_start, starts_since_up
 from dflashctl.core.errors import ExitCode, NotRunning
@@ -36,7 +38,11 @@ def diagnose(env: Env, what: str | None = None) -> Report:
     if what is not None and (what == "-" or "/" in what or what not in env.instances.names()):
         lines = read_log(what)
         return _told(what, len(lines), first_cause(lines))
-    name = chosen(env, what)
+    report = _of_instance(env, chosen(env, what))
+    return replace(report, findings=(*report.findings, *full_disk(env)))
+
+
+def _of_instance(env: Env, name: str | None) -> Report:
     if name is None or not env.instances.log_files(name):
         raise NotRunning(
             "there is no log to explain" if name is None else f"{name!r} has no log", hint="dflashctl status"

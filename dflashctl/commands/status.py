@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dflashctl.commands.drift import fingerprint_now
+from dflashctl.commands.full_disk import full_disk
 from dflashctl.commands.instance_profile import instance_profile
 from dflashctl.core.errors import ExitCode, StateError
 from dflashctl.core.findings import Finding, Severity
@@ -35,7 +36,7 @@ def status(env: Env, name: str | None = None, *, live: bool = True) -> Report:
         report = _report(env, views[0], running=views[0].running, only=views[0])
     else:
         report = _report(env, StatusList(instances=views), running=any(v.running for v in views), only=None)
-    return replace(report, findings=skipped)
+    return replace(report, findings=(*full_disk(env), *skipped))
 
 
 def _all(env: Env, *, live: bool) -> tuple[tuple[InstanceStatus, ...], tuple[Finding, ...]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from dflashctl.core.diagnosis_view import DiagnosisView
+from dflashctl.ui.text import finding_lines
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -20,8 +21,11 @@ SHOWS_FINDINGS = True
 def render(report: Report) -> list[RenderableType]:
     assert isinstance(report.data, DiagnosisView)
     found = report.data
+    doubts = [
+        line for finding in report.findings if finding.id == "state_full" for line in finding_lines(finding)
+    ]
     if found.cause is None:
-        return [f"no failure found in {found.source} ({found.lines_read} lines read)"]
+        return [f"no failure found in {found.source} ({found.lines_read} lines read)", *doubts]
     lines: list[RenderableType] = [Text.assemble(("cause: ", "error"), found.cause)]
     if found.restarts_since:
         times = "once" if found.restarts_since == 1 else f"{found.restarts_since} times"
@@ -35,4 +39,4 @@ def render(report: Report) -> list[RenderableType]:
     if found.fix:
         lines.append(Text.assemble(("fix:   ", "hint"), found.fix))
     again = "starting again will not help" if found.permanent else "starting again may help"
-    return [*lines, Text(again, style="detail")]
+    return [*lines, Text(again, style="detail"), *doubts]
