@@ -12,7 +12,7 @@ from dflashctl.commands.full_disk import full_disk
 from dflashctl.core.diagnosis_view import DiagnosisView
 from dflashctl.core.endings import ending_of, last_start, starts_since_up
 from dflashctl.core.errors import ExitCode, NotRunning
-from dflashctl.core.instance import Reason
+from dflashctl.core.instance import Phase, Reason
 from dflashctl.core.log_line import parse, stamp
 from dflashctl.core.report import Report
 from dflashctl.core.status import status_of
@@ -43,11 +43,16 @@ def diagnose(env: Env, what: str | None = None) -> Report:
 
 
 def _of_instance(env: Env, name: str | None) -> Report:
-    if name is None or not env.instances.log_files(name):
-        raise NotRunning(
-            "there is no log to explain" if name is None else f"{name!r} has no log", hint="dflashctl status"
-        )
-    events, snapshot = env.instances.events(name), env.instances.read(name)
+    if name is None:
+        raise NotRunning("there is no log to explain", hint="dflashctl status")
+    snapshot = env.instances.read(name)
+    has_log = bool(env.instances.log_files(name))
+    never = _never_started(snapshot, has_log=has_log)
+    if never is not None:
+        return _recorded(snapshot, 0, never, 0)
+    if not has_log:
+        raise NotRunning(f"{name!r} has no log", hint="dflashctl status")
+    events = env.instances.events(name)
     starts = last_start(events)
     lives = _by_start(env.instances.log_tail(name), starts_since_up(events))
     read = 0
@@ -79,6 +84,15 @@ def _told(source: str, read: int, found: Diagnosis | None, back: int = 0) -> Rep
     return Report(command="diagnose", data=view, findings=(found.finding(),))
 
 
+def _never_started(snapshot: Snapshot, *, has_log: bool) -> Finding | None:
+    """Why the last `up` ended before its server was started: what its log shows is of an earlier one."""
+    record = snapshot.record
+    if snapshot.supervised or record is None or record.phase is not Phase.FAILED or record.reason is None:
+        return None
+    never = record.reason.code == "not_started" or not has_log
+    return failure_finding(record.reason, record.last_exit) if never else None
+
+
 def _ended(snapshot: Snapshot, events: tuple[JournalEvent, ...], *, start: int, back: int) -> Finding | None:
     """What the supervisor wrote of the end of that start, or what its own end looks like."""
     if back == 0:
@@ -88,7 +102,10 @@ def _ended(snapshot: Snapshot, events: tuple[JournalEvent, ...], *, start: int, 
     text = ending_of(events, start)
     if text is None:
         return None
-    last = snapshot.record.last_exit if snapshot.record and back <= 1 else None
+    record = snapshot.record
+    last = record.last_exit if record and back <= 1 else None
+    if record and record.reason and record.reason.text == text:  # a start that ended before it had a server
+        return failure_finding(record.reason, last)
     return failure_finding(Reason(code=last.kind if last and last.kind else "unknown", text=text), last)
 
 

@@ -4,6 +4,7 @@ import io
 import os
 import re
 import signal
+import socket
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from dflashctl.env import Env
 from dflashctl.ui.text import show
 from tests.supervise.harness import LIMIT_S, wait_for
 from tests.supervise.test_faults_start import NCCL, OOM
+from tests.support.start_detached import start_detached
 
 LOGS = Path(__file__).parents[1] / "signatures/logs"
 
@@ -220,3 +222,30 @@ def test_a_record_keeps_the_fix(harness):
     record = harness.record()
     assert record.last_exit.fix
     assert replace(record.last_exit, fix=None).kind == "cuda_out_of_memory"
+
+
+@pytest.mark.parametrize("ran_before", [False, True])
+def test_a_taken_port_is_explained_with_its_fix(harness, ran_before):
+    if ran_before:
+        harness.up()
+        harness.reach("ready")
+        harness.stop()
+        harness.ended()
+    with socket.create_server(("127.0.0.1", harness.port)):
+        harness.up()
+        assert harness.ended() == 78
+        report = diagnose(harness.env, "tiny")
+    told = harness.result()["findings"][0]
+    assert (report.data.id, report.data.in_log, report.data.permanent) == ("port_taken", False, True)
+    assert (report.data.cause, report.data.fix) == (told["summary"], told["fix"])
+    assert "--port" in report.data.fix
+
+
+def test_a_start_that_ended_before_its_server_is_not_explained_by_an_older_log(harness):
+    harness.up("--die-at", "allocate", "--die-text", OOM)
+    harness.ended()
+    environ = {**harness.environ, "DFLASHCTL_RUNTIME_DIR": "/proc/nope"}
+    told = start_detached(harness.plan(), Env(environ=environ)).findings[0]
+    report = diagnose(harness.env, "tiny")
+    assert (report.data.id, report.data.permanent) == ("not_started", True)
+    assert (report.data.cause, report.data.fix) == (told.summary, told.fix)
