@@ -36,8 +36,8 @@ def diagnose(env: Env, what: str | None = None) -> Report:
     supervisor wrote of its end: a hang or a kill has no line in any log.
     """
     if what is not None and (what == "-" or "/" in what or what not in env.instances.names()):
-        lines = read_log(what)
-        return _told(what, len(lines), first_cause(lines))
+        log = read_log(what)
+        return _told(what, len(log.lines), first_cause(log.lines), unpacked=log.unpacked)
     report = _of_instance(env, chosen(env, what))
     return replace(report, findings=(*report.findings, *full_disk(env)))
 
@@ -67,13 +67,18 @@ def _of_instance(env: Env, name: str | None) -> Report:
     return _told(name, read, None)
 
 
-def _told(source: str, read: int, found: Diagnosis | None, back: int = 0) -> Report:
+def _told(
+    source: str, read: int, found: Diagnosis | None, back: int = 0, *, unpacked: bool = False
+) -> Report:
     """What a log tells."""
     if found is None:
-        return Report(command="diagnose", data=DiagnosisView(source=source, lines_read=read))
+        return Report(
+            command="diagnose", data=DiagnosisView(source=source, lines_read=read, unpacked=unpacked)
+        )
     view = DiagnosisView(
         source=source,
         lines_read=read,
+        unpacked=unpacked,
         restarts_since=back,
         id=found.id,
         cause=found.cause,

@@ -25,8 +25,13 @@ def render(report: Report) -> list[RenderableType]:
         line for finding in report.findings if finding.id == "state_full" for line in finding_lines(finding)
     ]
     if found.cause is None:
-        return [f"no failure found in {found.source} ({found.lines_read} lines read)", *doubts]
+        return [
+            f"no failure found in {found.source} ({found.lines_read} lines read{', unpacked' if found.unpacked else ''})",
+            *doubts,
+        ]
     lines: list[RenderableType] = [Text.assemble(("cause: ", "error"), found.cause)]
+    if found.unpacked:
+        lines.append(Text(f"{found.source} was unpacked: {found.lines_read} lines read", style="detail"))
     if found.restarts_since:
         times = "once" if found.restarts_since == 1 else f"{found.restarts_since} times"
         lines.append(
