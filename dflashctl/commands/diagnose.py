@@ -7,7 +7,7 @@ from bisect import bisect_right
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dflashctl.commands.chosen import chosen
+from dflashctl.commands.chosen import chosen, said_which
 from dflashctl.commands.full_disk import full_disk
 from dflashctl.core.diagnosis_view import DiagnosisView
 from dflashctl.core.endings import ending_of, last_start, starts_since_up
@@ -38,8 +38,9 @@ def diagnose(env: Env, what: str | None = None) -> Report:
     if what is not None and (what == "-" or "/" in what or what not in env.instances.names()):
         log = read_log(what)
         return _told(what, len(log.lines), first_cause(log.lines), unpacked=log.unpacked)
-    report = _of_instance(env, chosen(env, what))
-    return replace(report, findings=(*report.findings, *full_disk(env)))
+    meant = chosen(env, what)
+    report = _of_instance(env, meant)
+    return replace(report, findings=(*report.findings, *said_which(env, what, meant), *full_disk(env)))
 
 
 def _of_instance(env: Env, name: str | None) -> Report:

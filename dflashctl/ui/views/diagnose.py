@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 # The cause is the answer here, not talk about it.
 SHOWS_FINDINGS = True
+# What is said about the answer, beside it.
+_ABOUT = frozenset({"ended_last", "state_full"})
 
 
 def render(report: Report) -> list[RenderableType]:
     assert isinstance(report.data, DiagnosisView)
     found = report.data
-    doubts = [
-        line for finding in report.findings if finding.id == "state_full" for line in finding_lines(finding)
-    ]
+    doubts = [line for finding in report.findings if finding.id in _ABOUT for line in finding_lines(finding)]
     if found.cause is None:
         return [
             f"no failure found in {found.source} ({found.lines_read} lines read{', unpacked' if found.unpacked else ''})",
