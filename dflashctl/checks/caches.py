@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dflashctl.core.check import found
-from dflashctl.core.engine_folders import TEMPORARY, VARIABLES, WEIGHTS
+from dflashctl.core.engine_folders import STATE, TEMPORARY, VARIABLES, WEIGHTS
 from dflashctl.core.findings import Severity
 
 if TYPE_CHECKING:
@@ -28,22 +28,8 @@ def check(facts: Facts) -> Iterator[Finding]:
     if facts.host is None or (facts.plan and facts.plan.runtime == "docker"):
         return
     for folder in facts.host.folders:
-        if folder.kind == TEMPORARY:
-            yield from _temporary(folder, planned="TMPDIR" in dict(facts.plan.env if facts.plan else ()))
-        elif folder.kind in VARIABLES and folder.kind != WEIGHTS:
+        if folder.kind in VARIABLES and folder.kind not in (WEIGHTS, TEMPORARY, STATE):
             yield from _cache(folder, VARIABLES[folder.kind])
-
-
-def _temporary(folder: Folder, *, planned: bool) -> Iterator[Finding]:
-    if folder.writable is False:
-        yield found(
-            ID,
-            Severity.ERROR,
-            f"the temporary folder {folder.path} cannot be written, and the server keeps its sockets there",
-            fix="take TMPDIR out of the plan's environment (profile or --set)"
-            if planned
-            else f"name a writable folder with a short path in {VARIABLES[TEMPORARY]}",
-        )
 
 
 def _cache(folder: Folder, variable: str) -> Iterator[Finding]:

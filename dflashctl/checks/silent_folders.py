@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dflashctl.core.check import found
-from dflashctl.core.engine_folders import VARIABLES, WEIGHTS
+from dflashctl.core.engine_folders import STATE, VARIABLES, WEIGHTS
 from dflashctl.core.findings import Severity
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ SOURCE = "nfs(5), `hard`: requests are retried indefinitely while the server is 
 def check(facts: Facts) -> Iterator[Finding]:
     in_container = facts.plan is not None and facts.plan.runtime == "docker"  # which has caches of its own
     for folder in facts.host.folders if facts.host is not None else ():
-        if folder.silent and (folder.kind == WEIGHTS or not in_container):
+        if folder.silent and (folder.kind in (WEIGHTS, STATE) or not in_container):
             on = f" on {folder.file_system}" if folder.file_system else ""
             yield found(
                 ID,

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_right
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dflashctl.commands.chosen import chosen
+from dflashctl.commands.chosen import chosen, said_which
+from dflashctl.commands.full_disk import full_disk
 from dflashctl.core.diagnosis_view import DiagnosisView
 from dflashctl.core.endings import ending_of, last_start, starts_since_up
 from dflashctl.core.errors import ExitCode, NotRunning
-from dflashctl.core.instance import Reason
+from dflashctl.core.instance import Phase, Reason
 from dflashctl.core.log_line import parse, stamp
 from dflashctl.core.report import Report
 from dflashctl.core.status import status_of
@@ -34,14 +36,24 @@ def diagnose(env: Env, what: str | None = None) -> Report:
     supervisor wrote of its end: a hang or a kill has no line in any log.
     """
     if what is not None and (what == "-" or "/" in what or what not in env.instances.names()):
-        lines = read_log(what)
-        return _told(what, len(lines), first_cause(lines))
-    name = chosen(env, what)
-    if name is None or not env.instances.log_files(name):
-        raise NotRunning(
-            "there is no log to explain" if name is None else f"{name!r} has no log", hint="dflashctl status"
-        )
-    events, snapshot = env.instances.events(name), env.instances.read(name)
+        log = read_log(what)
+        return _told(what, len(log.lines), first_cause(log.lines), unpacked=log.unpacked)
+    meant = chosen(env, what)
+    report = _of_instance(env, meant)
+    return replace(report, findings=(*report.findings, *said_which(env, what, meant), *full_disk(env)))
+
+
+def _of_instance(env: Env, name: str | None) -> Report:
+    if name is None:
+        raise NotRunning("there is no log to explain", hint="dflashctl status")
+    snapshot = env.instances.read(name)
+    has_log = bool(env.instances.log_files(name))
+    never = _never_started(snapshot, has_log=has_log)
+    if never is not None:
+        return _recorded(snapshot, 0, never, 0)
+    if not has_log:
+        raise NotRunning(f"{name!r} has no log", hint="dflashctl status")
+    events = env.instances.events(name)
     starts = last_start(events)
     lives = _by_start(env.instances.log_tail(name), starts_since_up(events))
     read = 0
@@ -56,13 +68,18 @@ def diagnose(env: Env, what: str | None = None) -> Report:
     return _told(name, read, None)
 
 
-def _told(source: str, read: int, found: Diagnosis | None, back: int = 0) -> Report:
+def _told(
+    source: str, read: int, found: Diagnosis | None, back: int = 0, *, unpacked: bool = False
+) -> Report:
     """What a log tells."""
     if found is None:
-        return Report(command="diagnose", data=DiagnosisView(source=source, lines_read=read))
+        return Report(
+            command="diagnose", data=DiagnosisView(source=source, lines_read=read, unpacked=unpacked)
+        )
     view = DiagnosisView(
         source=source,
         lines_read=read,
+        unpacked=unpacked,
         restarts_since=back,
         id=found.id,
         cause=found.cause,
@@ -71,6 +88,15 @@ def _told(source: str, read: int, found: Diagnosis | None, back: int = 0) -> Rep
         evidence=found.evidence,
     )
     return Report(command="diagnose", data=view, findings=(found.finding(),))
+
+
+def _never_started(snapshot: Snapshot, *, has_log: bool) -> Finding | None:
+    """Why the last `up` ended before its server was started: what its log shows is of an earlier one."""
+    record = snapshot.record
+    if snapshot.supervised or record is None or record.phase is not Phase.FAILED or record.reason is None:
+        return None
+    never = record.reason.code == "not_started" or not has_log
+    return failure_finding(record.reason, record.last_exit) if never else None
 
 
 def _ended(snapshot: Snapshot, events: tuple[JournalEvent, ...], *, start: int, back: int) -> Finding | None:
@@ -82,7 +108,10 @@ def _ended(snapshot: Snapshot, events: tuple[JournalEvent, ...], *, start: int, 
     text = ending_of(events, start)
     if text is None:
         return None
-    last = snapshot.record.last_exit if snapshot.record and back <= 1 else None
+    record = snapshot.record
+    last = record.last_exit if record and back <= 1 else None
+    if record and record.reason and record.reason.text == text:  # a start that ended before it had a server
+        return failure_finding(record.reason, last)
     return failure_finding(Reason(code=last.kind if last and last.kind else "unknown", text=text), last)
 
 

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dflashctl.commands.chosen import chosen
+from dflashctl.commands.chosen import chosen_to_stop
 from dflashctl.core.down_result import DownResult
 from dflashctl.core.errors import Busy, CheckFailed, ExitCode
 from dflashctl.core.findings import Finding, Severity
@@ -35,7 +35,7 @@ _GPU_IDLE_BYTES = 4 * 1024**3
 def down(env: Env, name: str | None = None) -> Report:
     """Exit 0 when nothing is left, also when nothing ran; 1 with the owners when port or GPU memory stay taken."""
     began = env.clock.monotonic()
-    meant = chosen(env, name)
+    meant = chosen_to_stop(env, name)
     if meant is None or meant not in env.instances.names():
         return Report(command="down", data=DownResult(name=meant, already_stopped=True, took_s=0.0))
     record = env.instances.read(meant).record

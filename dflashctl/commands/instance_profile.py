@@ -34,6 +34,30 @@ def instance_profile(env: Env, instance: str, profile: str) -> str:
     return profile if same else started.profile_path
 
 
+def start_line(env: Env, name: str, command: str = "up") -> str | None:
+    """The command that starts the instance `name` again as it was; None for a name of no instance and no profile."""
+    record = env.instances.read(name).record
+    profile = record.served.profile if record is not None and record.served is not None else name
+    known = instance_profile(env, name, profile)
+    started = parse(env.instances.read_text(name, FILE) or "")
+    if started is None and record is None and not _is_profile(env, name):
+        return None
+    plain = PlanRequest(profile=known, name=None if name == profile else name)
+    try:
+        asked = replace(request_of(started), profile=known) if started is not None else plain
+    except DecodeError:
+        asked = plain
+    return asked.line(command, without=("dry_run", "machine"))
+
+
+def _is_profile(env: Env, name: str) -> bool:
+    try:
+        env.profiles.find(name)
+    except DflashError:
+        return False
+    return True
+
+
 def same_server(env: Env, server: LiveServer, profile: str | None) -> PlanRequest | None:
     """What starts another server like `server`: with all that `up` was told for it, except its name and its port.
 

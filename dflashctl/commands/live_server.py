@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from dflashctl.commands.chosen import readable
+from dflashctl.commands.full_disk import full_disk
+from dflashctl.commands.instance_profile import start_line
 from dflashctl.core.errors import NotRunning, UsageProblem
 from dflashctl.core.exposure import KEY_VARIABLE
 from dflashctl.core.instance import Phase, Served, check_name
@@ -37,13 +39,13 @@ def live_server(env: Env, name: str | None, url: str | None) -> LiveServer:
         return LiveServer(url=_checked(url))
     snapshot = env.instances.read(check_name(name, new=False)) if name is not None else _only(env)
     record = snapshot.record
-    if not snapshot.supervised or record is None or record.served is None:
+    if not snapshot.supervised:
+        raise _not_running(env, snapshot.name)
+    if record is None or record.served is None or record.phase not in SERVING:
+        phase = record.phase if record is not None else Phase.PREFLIGHT
+        full = "".join(f"; {finding.summary}" for finding in full_disk(env))
         raise NotRunning(
-            f"instance {snapshot.name!r} is not running", hint=f"dflashctl up {snapshot.name} --detach"
-        )
-    if record.phase not in SERVING:
-        raise NotRunning(
-            f"instance {snapshot.name!r} is not ready: {record.phase.value}",
+            f"instance {snapshot.name!r} is not ready: {phase.value}{full}",
             hint=f"dflashctl status {snapshot.name}",
         )
     return LiveServer(url=record.served.url, name=snapshot.name, served=record.served)
@@ -59,6 +61,16 @@ def api_key(env: Env, variable: str | None) -> str | None:
             f"the environment variable {variable!r} holds no API key", hint=f"export {variable}=…"
         )
     return key
+
+
+def _not_running(env: Env, name: str) -> NotRunning:
+    again = start_line(env, name, "up --detach")
+    if again is None:
+        return NotRunning(
+            f"there is no instance and no profile {name!r}",
+            hint="dflashctl status, or dflashctl profile list",
+        )
+    return NotRunning(f"instance {name!r} is not running", hint=again)
 
 
 def _only(env: Env) -> Snapshot:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dflashctl.commands.chosen import chosen
+from dflashctl.commands.chosen import chosen, said_which
 from dflashctl.core.errors import ExitCode, NotRunning, UsageProblem
 from dflashctl.core.instance import Phase
 from dflashctl.core.log_line import parse
@@ -34,9 +35,10 @@ def logs(
             f"there is no log of {meant!r}" if meant else "nothing was started yet", hint="dflashctl status"
         )
     _check_phase(phase)
+    which = said_which(env, name, meant)
     if follow:
         return _follow(env, meant, lines, phase)
-    return _report(env, meant, _tail(env, meant, lines, phase), more=False)
+    return replace(_report(env, meant, _tail(env, meant, lines, phase), more=False), findings=which)
 
 
 def _follow(env: Env, name: str, count: int, phase: str | None) -> Iterator[Report]:

@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dflashctl.commands.drift import fingerprint_now
-from dflashctl.commands.instance_profile import instance_profile
+from dflashctl.commands.full_disk import full_disk
+from dflashctl.commands.instance_profile import start_line
 from dflashctl.core.errors import ExitCode, StateError
 from dflashctl.core.findings import Finding, Severity
 from dflashctl.core.instance import Phase
@@ -32,10 +33,12 @@ def status(env: Env, name: str | None = None, *, live: bool = True) -> Report:
     """
     views, skipped = _all(env, live=live) if name is None else ((_view(env, name, live=live),), ())
     if len(views) == 1:
-        report = _report(env, views[0], running=views[0].running, only=views[0])
+        again = start_line(env, views[0].name)
+        skipped = (*skipped, *(() if again or views[0].running else (_nobody(views[0].name),)))
+        report = _report(views[0], running=views[0].running, again=again)
     else:
-        report = _report(env, StatusList(instances=views), running=any(v.running for v in views), only=None)
-    return replace(report, findings=skipped)
+        report = _report(StatusList(instances=views), running=any(v.running for v in views))
+    return replace(report, findings=(*full_disk(env), *skipped))
 
 
 def _all(env: Env, *, live: bool) -> tuple[tuple[InstanceStatus, ...], tuple[Finding, ...]]:
@@ -54,6 +57,15 @@ def _all(env: Env, *, live: bool) -> tuple[tuple[InstanceStatus, ...], tuple[Fin
 
 def _skipped(why: str, fix: str | None) -> Finding:
     return Finding(id="skipped", severity=Severity.WARNING, summary=f"left out: {why}", fix=fix)
+
+
+def _nobody(name: str) -> Finding:
+    return Finding(
+        id="unknown_name",
+        severity=Severity.WARNING,
+        summary=f"there is no instance and no profile {name!r}",
+        fix="dflashctl status, or dflashctl profile list",
+    )
 
 
 def watch(env: Env, name: str | None = None) -> Iterator[Report]:
@@ -88,23 +100,11 @@ def _live(env: Env, snapshot: Snapshot) -> LiveFigures | None:
     return live_figures(page.decode("utf-8", "replace")) if page is not None else None
 
 
-def _report(
-    env: Env, data: InstanceStatus | StatusList, *, running: bool, only: InstanceStatus | None
-) -> Report:
-    steps: tuple[str, ...] = ()
-    if not running:
-        steps = (f"dflashctl up {_again(env, only)}" if only else "dflashctl up PROFILE",)
+def _report(data: InstanceStatus | StatusList, *, running: bool, again: str | None = None) -> Report:
     return Report(
         command="status",
         data=data,
         outcome=Outcome.OK if running else Outcome.FAILED,
         exit_code=ExitCode.OK if running else ExitCode.NOT_RUNNING,
-        next_steps=steps,
+        next_steps=() if running else (again or "dflashctl up PROFILE",),
     )
-
-
-def _again(env: Env, one: InstanceStatus) -> str:
-    """The arguments of `up` that mean this instance."""
-    profile = one.profile or one.name
-    known = instance_profile(env, one.name, profile)
-    return known if one.name == profile else f"{known} --name {one.name}"

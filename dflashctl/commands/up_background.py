@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dflashctl.commands.as_planned import start_differences
+from dflashctl.commands.instance_profile import start_line
 from dflashctl.commands.up_endings import failed, up_result
 from dflashctl.commands.up_proofs import any_failed, prove_plan
 from dflashctl.core.errors import ExitCode
@@ -36,8 +37,10 @@ def up_in_background(env: Env, plan: Plan, owned: OwnedInstance) -> Report:
                 raise
             with undisturbed():
                 started = result_of(start)
-            return _not_waited_for(plan, started, f"interrupted: {plan.name!r} goes on in the background")
-    return _up_now(plan, started, proofs) if _goes_on(started) else _not_waited_for(plan, started)
+            return _not_waited_for(
+                env, plan, started, f"interrupted: {plan.name!r} goes on in the background"
+            )
+    return _up_now(plan, started, proofs) if _goes_on(started) else _not_waited_for(env, plan, started)
 
 
 def _goes_on(started: SuperviseResult) -> bool:
@@ -62,7 +65,7 @@ def _up_now(plan: Plan, started: SuperviseResult, proofs: tuple[Proof, ...]) -> 
     )
 
 
-def _not_waited_for(plan: Plan, started: SuperviseResult, told: str = "") -> Report:
+def _not_waited_for(env: Env, plan: Plan, started: SuperviseResult, told: str = "") -> Report:
     """Exit 130: the user went away before it was known to be ready, or somebody stopped it meanwhile."""
     if started.exit_code is not ExitCode.OK:
         return failed(plan, started, ())
@@ -71,7 +74,7 @@ def _not_waited_for(plan: Plan, started: SuperviseResult, told: str = "") -> Rep
         steps: tuple[str, ...] = ("dflashctl status --watch", f"dflashctl down {plan.name}")
     else:
         outcome, told = Outcome.FAILED, f"{plan.name!r} was stopped before the start was done"
-        steps = (f"dflashctl up {plan.profile}",)
+        steps = (start_line(env, plan.name) or f"dflashctl up {plan.profile}",)
     return Report(
         command="up",
         data=up_result(started.record, plan),

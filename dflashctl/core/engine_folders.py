@@ -1,4 +1,4 @@
-"""Engine folders: where an engine puts compiled kernels and short-lived files, by its environment."""
+"""Engine folders: where an engine, and dflashctl for it, puts compiled kernels and short-lived files, by its environment."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dflashctl.core.host import Folder
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+STATE = "state"
 TEMPORARY = "temporary"
 WEIGHTS = "weights"
 # What puts a folder elsewhere. The server's TMPDIR is a folder of dflashctl's own, unless the plan sets another.
@@ -19,7 +20,10 @@ VARIABLES = {
     "torch_extensions": "TORCH_EXTENSIONS_DIR",
     WEIGHTS: "HF_HUB_CACHE",
     TEMPORARY: "DFLASHCTL_RUNTIME_DIR",
+    STATE: "DFLASHCTL_STATE_DIR",
 }
+# What a start of the embedded engine leaves in the state folder takes 60 kB; a real engine's log is longer.
+START_BYTES = 1_000_000
 _HOME = "~"
 
 

@@ -1,4 +1,4 @@
-"""The folders that weights and compiled kernels go to: space, file system, right to write, stale locks."""
+"""The folders that weights, compiled kernels and dflashctl's own records go to: space, file system, right to write, stale locks."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from dflashctl.core.anonymous import shorten_home
 from dflashctl.core.child_env import child_environment
-from dflashctl.core.engine_folders import WEIGHTS, engine_folders
+from dflashctl.core.engine_folders import STATE, WEIGHTS, engine_folders
 from dflashctl.core.host import Folder
-from dflashctl.edges.places import runtime_place
+from dflashctl.edges.places import is_usable, runtime_place, state_folder
+from dflashctl.edges.room import free_bytes
 from dflashctl.edges.silent import nearest, silent
 from dflashctl.edges.text_file import read_text
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 # torch.utils.cpp_extension holds a build by the mere presence of a file of this name; a killed build leaves it.
 _BATON = "lock"
 _STALE_AFTER_S = 900.0
+# Root may write there, says access(2), but nobody can make a folder.
+_KERNELS_OWN = {"proc", "sysfs", "cgroup2"}
 _SCAN_DEPTH = 4
 _SCAN_ENTRIES = 4000
 
@@ -34,7 +37,11 @@ def read_folders(environ: Mapping[str, str], planned: Mapping[str, str] | None =
     engine = child_environment(
         environ, (planned or {}).items(), temporary=runtime_place(environ), host="127.0.0.1"
     )
-    places = ((WEIGHTS, weights_folder(environ, home)), *engine_folders(engine, engine.get("HOME") or home))
+    places = (
+        (WEIGHTS, weights_folder(environ, home)),
+        *engine_folders(engine, engine.get("HOME") or home),
+        (STATE, str(state_folder(environ))),
+    )
     mounts = _mounts()
     places = tuple((kind, os.path.expanduser(path)) for kind, path in places)
     dumb = silent(path for _, path in places)
@@ -55,10 +62,12 @@ def weights_folder(environ: Mapping[str, str], home: str) -> str:
 def _folder(kind: str, path: str, home: str, mounts: list[tuple[str, str]]) -> Folder:
     real = os.path.realpath(path)
     standing = nearest(Path(real))
+    file_system = _file_system(real, mounts)
     total = free = None
     try:
         info = os.statvfs(standing)
-        total, free = info.f_blocks * info.f_frsize, info.f_bavail * info.f_frsize
+        total = info.f_blocks * info.f_frsize
+        free = free_bytes(info) if kind == STATE else info.f_bavail * info.f_frsize
     except OSError:
         pass
     return Folder(
@@ -66,8 +75,11 @@ def _folder(kind: str, path: str, home: str, mounts: list[tuple[str, str]]) -> F
         path=shorten_home(path, home),
         free_bytes=free,
         total_bytes=total,
-        file_system=_file_system(real, mounts),
-        writable=standing.is_dir() and os.access(standing, os.W_OK | os.X_OK),
+        file_system=file_system,
+        writable=standing.is_dir()
+        and os.access(standing, os.W_OK | os.X_OK)
+        and file_system not in _KERNELS_OWN
+        and (kind != STATE or is_usable(path)),
         exists=str(standing) == real,
         stale_locks=_stale_locks(Path(real)) if kind in {"flashinfer", "torch_extensions"} else 0,
     )

@@ -17,6 +17,7 @@ from dflashctl.edges.instance_lock import holder, is_locked, sign, signature, ta
 from dflashctl.edges.owned_instance import EVENTS, LOG, RECORD, FileOwnedInstance
 from dflashctl.edges.places import state_folder
 from dflashctl.edges.processes import is_alive, is_here, session_members
+from dflashctl.edges.room import has_room
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -91,6 +92,9 @@ class FileInstances:
 
     def odd_folders(self) -> tuple[str, ...]:
         return tuple(str(self._path(name)) for name in self._folders() if not is_name(name))
+
+    def full_folder(self) -> str | None:
+        return None if has_room(str(self._root)) else str(self._root)
 
     def events(self, name: str) -> tuple[JournalEvent, ...]:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import tempfile
@@ -67,15 +68,24 @@ def write_machine(machine: Machine, path: Path, home: str | None = None) -> None
         if os.path.exists(path) and not os.path.isfile(path):
             path.write_text(text, encoding="utf-8")
             return
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(text)
-        Path(temporary).replace(path)
+        _replace(path, text)
     except OSError as error:
         raise MachineError(
             f"cannot write the machine file {str(path)!r}: {error.strerror}",
             hint="name a file in a folder you may write",
         ) from error
+
+
+def _replace(path: Path, text: str) -> None:
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.write(text)
+        Path(temporary).replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
 
 
 def plain(value: Any) -> Any:

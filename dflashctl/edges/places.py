@@ -40,12 +40,15 @@ def fresh_runtime_folder(environ: Mapping[str, str], key: str) -> Path:
             path = Path(base) / short
             remove_folder(path)
             path.mkdir(mode=0o700)
-        except (OSError, StateError) as error:
-            problems.append(str(error))
+        except StateError as error:
+            problems.append(error.message.removeprefix("state folder "))
+            continue
+        except OSError as error:
+            problems.append(f"'{base}' cannot be used: {(error.strerror or str(error)).lower()}")
             continue
         return path
     raise StateError(
-        f"no folder for short-lived files can be made: {'; '.join(problems) or 'every candidate has too long a path'}",
+        f"no runtime folder (for short-lived files) can be made: {'; '.join(problems) or 'every candidate has too long a path'}",
         hint="name a writable folder with a short path in DFLASHCTL_RUNTIME_DIR",
     )
 
@@ -54,10 +57,11 @@ def runtime_place(environ: Mapping[str, str]) -> str:
     """The folder in which `fresh_runtime_folder` would make its own; the last one it would try when none can be used."""
     bases = _runtime_bases(environ)
     short = [base for base in bases if len(base) <= _LONGEST]
-    return next((base for base in short if _is_usable(base)), (short or bases)[-1])
+    return next((base for base in short if is_usable(base)), (short or bases)[-1])
 
 
-def _is_usable(base: str) -> bool:
+def is_usable(base: str) -> bool:
+    """Whether it is a private folder of this user, or can be made."""
     try:
         os.close(private_folder(base, create=False))
     except FileNotFoundError:

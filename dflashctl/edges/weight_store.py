@@ -20,6 +20,7 @@ from dflashctl.edges.file_look import look_at, safetensors_header
 from dflashctl.edges.hashing import PoolHasher
 from dflashctl.edges.hub_cache import LOCK_FLAGS, has_its_name
 from dflashctl.edges.places import state_folder
+from dflashctl.edges.private_files import unusable
 from dflashctl.edges.proven_files import ProvenFiles, write_whole
 from dflashctl.edges.set_aside import set_aside
 from dflashctl.edges.silent import silent
@@ -122,7 +123,11 @@ class FileWeightStore:
     def find_lock(self, profile_path: Path, *, shipped: bool) -> tuple[Path, Lock] | None:
         beside, stored = self._lock_paths(profile_path, shipped=shipped)
         for path in (stored, beside) if shipped else (beside, stored):
-            text = _lock_text(path)
+            try:
+                text = _lock_text(path)
+            except NotADirectoryError as error:
+                folder = path.parent if self._state.is_dir() else self._state
+                raise unusable(str(folder), error) from error
             if text is not None:
                 return path, parse(text, where=str(path))
         return None
@@ -168,6 +173,8 @@ def _lock_text(path: Path) -> str | None:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
         return None
+    except NotADirectoryError:
+        raise
     except (OSError, UnicodeDecodeError) as error:
         raise Permanent(
             f"the lock {str(path)!r} cannot be read", hint="remove it", detail=str(error)

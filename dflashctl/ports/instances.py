@@ -86,6 +86,9 @@ class Instances(Protocol):
     def odd_folders(self) -> tuple[str, ...]:
         """Folders among the instances' that none of them can have made."""
 
+    def full_folder(self) -> str | None:
+        """The state folder when its disk is full: then no record is written, and the last ones may be old."""
+
     def events(self, name: str) -> tuple[JournalEvent, ...]:
         """The journal, oldest first; unreadable lines are left out."""
 

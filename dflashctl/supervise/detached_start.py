@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 LOCK_VARIABLE = "DFLASHCTL_LOCK_DESCRIPTOR"
 _LOOK_S = 0.1
 _BRIEF_S = 5.0
+_FULL_S = 3.0
 
 
 class DetachedStart:
@@ -63,15 +64,24 @@ class DetachedStart:
         return self._process is not None
 
     def wait(self) -> None:
-        """Until its record says ready, or the supervisor is gone; what it does meanwhile is told."""
+        """Until its record says ready, or the supervisor is gone; what it does meanwhile is told.
+
+        StateError when the disk stays full, so that there will be no record: the start goes on all the same.
+        """
+        told_at = self._env.clock.monotonic()
         while self._supervisor.poll() is None:
             record = self._env.instances.read(self._name).record
             if record is not None and self._is_ours(record):
                 if record != self._seen:
-                    self._seen = record
+                    self._seen, told_at = record, self._env.clock.monotonic()
                     self._env.notify(progress_of(record))
                 if record.phase is Phase.READY:
                     return
+            full = self._env.instances.full_folder()
+            if full is None:
+                told_at = self._env.clock.monotonic()
+            elif self._env.clock.monotonic() - told_at > _FULL_S:
+                raise self._cannot_follow(full)
             self._env.clock.sleep(_LOOK_S)
 
     def outcome(self) -> tuple[Snapshot, int | None]:
@@ -97,6 +107,13 @@ class DetachedStart:
         while (found := self._env.instances.read(self._name)).brief and self._env.clock.monotonic() < end:
             self._env.clock.sleep(_LOOK_S)
         return found
+
+    def _cannot_follow(self, full: str) -> StateError:
+        return StateError(
+            f"the state folder '{full}' is full: no space left on device, so the start of {self._name!r} cannot be"
+            " followed; it goes on in the background",
+            hint=f"make room there, then: dflashctl status {self._name}",
+        )
 
     def _is_ours(self, record: InstanceRecord) -> bool:
         return record.supervisor is not None and record.supervisor.pid == self._supervisor.pid

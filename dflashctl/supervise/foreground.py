@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from dflashctl.core.child_env import secret_values
 from dflashctl.core.errors import DflashError, ExitCode
-from dflashctl.core.instance import Phase, Reason
+from dflashctl.core.instance import LastExit, Phase, Reason
 from dflashctl.core.outer import restart_budget
 from dflashctl.core.pace import Pace, policy
 from dflashctl.core.redact import Redactor
@@ -155,14 +155,17 @@ def _supervise(tools: Tools, limits: Policy) -> tuple[State, bool]:
 
 
 def _record_bug(owned: OwnedInstance, error: BaseException) -> None:
-    """The supervisor itself failed, and its server with it."""
-    text = f"the supervisor failed: {type(error).__name__}: {error}"
-    owned.enter(Phase.FAILED, text)
-    reason = Reason(code="supervisor_failed", text=text)
-    code = int(error.exit_code if isinstance(error, DflashError) else ExitCode.BUG)
-    owned.record(
-        replace(owned.current, reason=reason, exit_code=code, sessions=(), ready=False, healthy=None)
-    )
+    """The supervisor itself failed, and its server with it; or it met what it can name."""
+    code, last = ExitCode.BUG, owned.current.last_exit
+    if isinstance(error, DflashError):
+        code, last = error.exit_code, LastExit(kind="not_started", fix=error.hint)
+        reason = Reason(code="not_started", text=error.message)
+    else:
+        text = f"the supervisor failed: {type(error).__name__}: {error}"
+        reason = Reason(code="supervisor_failed", text=text)
+    owned.enter(Phase.FAILED, reason.text)
+    ended = replace(owned.current, reason=reason, last_exit=last, exit_code=int(code))
+    owned.record(replace(ended, sessions=(), ready=False, healthy=None))
 
 
 def _result(owned: OwnedInstance, state: State, *, stuck: bool) -> SuperviseResult:

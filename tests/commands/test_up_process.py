@@ -126,7 +126,7 @@ def test_an_instance_of_a_profile_file_is_measured_and_compared_like_any_other(p
     assert program.json("bench", "--profile", "named-2.5", *sweep)["exit_code"] == 0
     assert program.json("status", "named-2.5-bench")["data"]["profile"] == "named-2.5"
     assert program.json("down", "mine-1.5")["exit_code"] == 0
-    assert program.json("status", "mine-1.5")["next_steps"] == [f"dflashctl up {mine}"]
+    assert program.json("status", "mine-1.5")["next_steps"] == [f"dflashctl up {mine} --port {port}"]
 
 
 def test_two_instances_live_side_by_side(program):

@@ -21,6 +21,7 @@ from dflashctl.edges.cgroup import CgroupLimits, cgroup_limits, cpu_quota
 from dflashctl.edges.folders import read_folders, weights_folder
 from dflashctl.edges.host import container_kind, engine_variables, read_host
 from dflashctl.edges.host_devices import acs_redirect_bridges, infiniband, iommu, nvswitches, pci_gpus
+from dflashctl.edges.instances import FileInstances
 from dflashctl.edges.kernel_log import key_of, xids
 from dflashctl.edges.machine_probe import SystemMachineProbe
 from dflashctl.edges.places import fresh_runtime_folder, runtime_place
@@ -291,8 +292,43 @@ def test_a_runtime_place_that_cannot_be_used_is_named():
         chosen = {"DFLASHCTL_RUNTIME_DIR": f"{folder}/file/below", "HOME": folder}
         (temporary,) = [f for f in read_folders(chosen) if f.kind == "temporary"]
         assert (temporary.path, temporary.writable) == ("~/file/below", False)
-        with pytest.raises(StateError, match="short-lived"):
+        with pytest.raises(StateError, match=r"no runtime folder .* can be made") as caught:
             fresh_runtime_folder(chosen, "x")
+        assert "state folder" not in caught.value.message
+        assert "DFLASHCTL_RUNTIME_DIR" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("make", "writable"),
+    [
+        (lambda _path: None, True),
+        (lambda path: path.mkdir(mode=0o700), True),
+        (lambda path: path.touch(), False),
+        (lambda path: (path.mkdir(), path.chmod(0o770)), False),
+    ],
+    ids=["not yet", "private", "a file", "open to others"],
+)
+def test_a_state_folder_is_judged_as_a_start_would(tmp_path, make, writable):
+    path = tmp_path / "state"
+    make(path)
+    environ = {"HOME": str(tmp_path), "DFLASHCTL_STATE_DIR": str(path)}
+    (state,) = [f for f in read_folders(environ) if f.kind == "state"]
+    assert state.writable is writable
+    try:
+        with FileInstances(environ=environ).own("x"):
+            pass
+    except StateError:
+        assert not writable
+    else:
+        assert writable
+
+
+@pytest.mark.parametrize(
+    ("variable", "kind"), [("DFLASHCTL_STATE_DIR", "state"), ("DFLASHCTL_RUNTIME_DIR", "temporary")]
+)
+def test_a_folder_of_the_kernel_s_takes_none_of_ours(tmp_path, variable, kind):
+    environ = {"HOME": str(tmp_path), variable: "/proc/nope"}
+    assert [f.writable for f in read_folders(environ) if f.kind == kind] == [False]
 
 
 def test_this_host_is_read_without_a_stumble():

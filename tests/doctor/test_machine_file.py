@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import stat
 from dataclasses import replace
 
@@ -125,6 +126,18 @@ def test_a_judgement_does_not_change_by_saving(tmp_path):
     machine = topology("8x-b300-fabric-failed")
     write_machine(machine, tmp_path / "m.yaml")
     assert read_machine(tmp_path / "m.yaml").gpus[5].fabric.status == "Insufficient Resources"
+
+
+def test_a_file_that_finds_no_room_leaves_nothing_behind(tmp_path):
+    """A limit on a file's size refuses the bytes as a full disk does, after the file was made."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (16, hard))
+    try:
+        with pytest.raises(MachineError, match="cannot write the machine file"):
+            write_machine(topology("laptop"), tmp_path / "m.yaml")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert list(tmp_path.iterdir()) == []
 
 
 GPU = "gpus: [{index: 0, uuid: GPU-0, name: X, memory_total_bytes: 1}]"

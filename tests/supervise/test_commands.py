@@ -289,3 +289,14 @@ def test_a_linked_supervisor_log_is_refused(harness, tmp_path):
 def test_drift_compares_whole_plans(harness):
     plan = harness.plan()
     assert plan.fingerprint != replace(harness.plan("--busy")).fingerprint
+
+
+def test_a_runtime_folder_that_cannot_be_made_is_told_with_its_fix(harness):
+    environ = {**harness.environ, "DFLASHCTL_RUNTIME_DIR": "/proc/nope"}
+    result = start_detached(harness.plan(), Env(environ=environ))
+    assert (result.exit_code, result.left_running) == (78, False)
+    (finding,) = result.findings
+    assert finding.summary.startswith("no runtime folder (for short-lived files) can be made: '/proc/nope'")
+    assert "Error:" not in finding.summary
+    assert "DFLASHCTL_RUNTIME_DIR" in finding.fix
+    assert harness.record().exit_code == 78

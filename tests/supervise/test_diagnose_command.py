@@ -1,9 +1,12 @@
 """diagnose and the words of a failure; down's wait for GPU memory."""
 
+import gzip
 import io
 import os
 import re
 import signal
+import socket
+import struct
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,9 +20,11 @@ from dflashctl.core.errors import NotRunning, UsageProblem
 from dflashctl.core.instance import Phase
 from dflashctl.core.machine import Gpu, GpuProcess, Machine
 from dflashctl.env import Env
+from dflashctl.supervise import explain
 from dflashctl.ui.text import show
 from tests.supervise.harness import LIMIT_S, wait_for
 from tests.supervise.test_faults_start import NCCL, OOM
+from tests.support.start_detached import start_detached
 
 LOGS = Path(__file__).parents[1] / "signatures/logs"
 
@@ -220,3 +225,91 @@ def test_a_record_keeps_the_fix(harness):
     record = harness.record()
     assert record.last_exit.fix
     assert replace(record.last_exit, fix=None).kind == "cuda_out_of_memory"
+
+
+@pytest.mark.parametrize("ran_before", [False, True])
+def test_a_taken_port_is_explained_with_its_fix(harness, ran_before):
+    if ran_before:
+        harness.up()
+        harness.reach("ready")
+        harness.stop()
+        harness.ended()
+    with socket.create_server(("127.0.0.1", harness.port)):
+        harness.up()
+        assert harness.ended() == 78
+        report = diagnose(harness.env, "tiny")
+    told = harness.result()["findings"][0]
+    assert (report.data.id, report.data.in_log, report.data.permanent) == ("port_taken", False, True)
+    assert (report.data.cause, report.data.fix) == (told["summary"], told["fix"])
+    assert "--port" in report.data.fix
+
+
+def test_a_start_that_ended_before_its_server_is_not_explained_by_an_older_log(harness):
+    harness.up("--die-at", "allocate", "--die-text", OOM)
+    harness.ended()
+    environ = {**harness.environ, "DFLASHCTL_RUNTIME_DIR": "/proc/nope"}
+    told = start_detached(harness.plan(), Env(environ=environ)).findings[0]
+    report = diagnose(harness.env, "tiny")
+    assert (report.data.id, report.data.permanent) == ("not_started", True)
+    assert (report.data.cause, report.data.fix) == (told.summary, told.fix)
+
+
+@pytest.mark.parametrize("source", ["file", "standard input"])
+def test_a_packed_log_is_unpacked_and_a_cut_one_as_far_as_it_goes(harness, monkeypatch, source):
+    whole = gzip.compress((LOGS / "wrongdraft.log").read_bytes() + os.urandom(9999).hex().encode())
+    for content in (whole, whole[:-2000]):
+        path = harness.folder / "multi.log.gz"
+        path.write_bytes(content)
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content), encoding="utf-8"))
+        report = diagnose(harness.env, str(path) if source == "file" else "-")
+        assert (report.data.id, report.data.unpacked) == ("draft_shape", True)
+        assert "unpacked" in shown(report)
+
+
+def test_of_a_huge_packed_log_the_end_is_read(harness, monkeypatch):
+    monkeypatch.setattr(explain, "_LIMIT_BYTES", 1_000_000)
+    path = harness.folder / "huge.log.gz"
+    path.write_bytes(gzip.compress(b"0123456789abcde\n" * 500_000))
+    assert diagnose(harness.env, str(path)).data.lines_read == 62_500
+
+
+BINARY = {
+    "random": os.urandom(300_000),
+    "zeros and numbers": struct.pack("<20000d", *range(20_000)),
+    "gzip of random": gzip.compress(os.urandom(300_000)),
+    "utf-16": "Traceback (most recent call last):\n".encode("utf-16") * 100,
+    "gzip cut in its head": gzip.compress(b"x")[:9],
+}
+
+
+@pytest.mark.parametrize("kind", BINARY)
+@pytest.mark.parametrize("source", ["file", "standard input"])
+def test_what_is_no_text_is_no_log(harness, monkeypatch, kind, source):
+    path = harness.folder / "what.log"
+    path.write_bytes(BINARY[kind])
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(BINARY[kind]), encoding="utf-8"))
+    with pytest.raises(UsageProblem, match=r"no text, so it is no log|no whole gzip file") as caught:
+        diagnose(harness.env, str(path) if source == "file" else "-")
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        lambda log: log,
+        lambda log: bytes(200_000) + log,
+        lambda log: b"\xff\xfe\x00\x01" + log,
+        lambda log: "größere Änderung 草稿模型\n".encode() * 500 + log,
+        lambda log: b"\x1b[31mred\x1b[0m\r\n" * 500 + log,
+    ],
+    ids=["plain", "cut while it was written", "odd bytes", "other scripts", "colours"],
+)
+def test_a_log_with_odd_bytes_is_a_log(harness, around):
+    path = harness.folder / "odd.log"
+    path.write_bytes(around((LOGS / "wrongdraft.log").read_bytes()))
+    assert diagnose(harness.env, str(path)).data.id == "draft_shape"
+
+
+def test_an_empty_log_shows_no_failure(harness):
+    (harness.folder / "empty.log").touch()
+    assert diagnose(harness.env, str(harness.folder / "empty.log")).data.cause is None

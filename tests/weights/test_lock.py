@@ -9,10 +9,11 @@ import pytest
 
 from dflashctl.commands.ensure_weights import ensure_weights, expected_folders
 from dflashctl.commands.fetch import fetch
-from dflashctl.core.errors import DflashError, ExitCode, Permanent
+from dflashctl.core.errors import DflashError, ExitCode, Permanent, StateError
 from dflashctl.core.fetch_options import FetchOptions
 from dflashctl.core.options import overrides
 from dflashctl.core.report import failure
+from dflashctl.edges.weight_store import FileWeightStore
 from tests.weights.hub_kit import TARGET, TARGET_COMMIT
 
 OTHER = "c" * 40
@@ -167,3 +168,19 @@ def test_a_shard_that_the_profile_ignores_is_not_missed(kit):
     kit.write_profile(target={"repo": TARGET, "revision": TARGET_COMMIT, "ignore_patterns": ["model-00001*"]})
     assert run(kit).exit_code is ExitCode.OK
     assert run(kit, verify=True).exit_code is ExitCode.OK
+
+
+@pytest.mark.parametrize("way", ["the folder", "its locks"])
+@pytest.mark.parametrize("shipped", [True, False])
+def test_a_file_in_the_way_of_the_state_folder_is_no_damaged_lock(tmp_path, way, shipped):
+    state = tmp_path / "state"
+    blocked = state
+    if way == "its locks":
+        state.mkdir(mode=0o700)
+        blocked = state / "locks"
+    blocked.write_text("in the way")
+    store = FileWeightStore(environ={"HOME": str(tmp_path), "DFLASHCTL_STATE_DIR": str(state)})
+    with pytest.raises(StateError) as caught:
+        store.find_lock(tmp_path / "profile.yaml", shipped=shipped)
+    assert caught.value.message == f"state folder '{blocked}' is a link or no folder"
+    assert "DFLASHCTL_STATE_DIR" in caught.value.hint
