@@ -38,23 +38,26 @@ def logs(
     which = said_which(env, name, meant)
     if follow:
         return _follow(env, meant, lines, phase)
-    return replace(_report(env, meant, _tail(env, meant, lines, phase), more=False), findings=which)
+    running = env.instances.read(meant).supervised
+    report = _report(env, meant, _tail(env, meant, lines, phase), more=False, running=running)
+    return replace(report, findings=which)
 
 
 def _follow(env: Env, name: str, count: int, phase: str | None) -> Iterator[Report]:
     new_lines = env.instances.log_follow(name)
-    yield _report(env, name, _tail(env, name, count, phase), more=False)
+    running = env.instances.read(name).supervised
+    yield _report(env, name, _tail(env, name, count, phase), more=False, running=running)
     try:
         while True:
             running = env.instances.read(name).supervised
             found = _of_phase(map(parse, new_lines()), phase)
             if found or not running:
-                yield _report(env, name, found, more=True)
+                yield _report(env, name, found, more=True, running=running)
             if not running:
                 return
             env.clock.sleep(_FOLLOW_S)
     except KeyboardInterrupt:
-        yield _report(env, name, (), more=True)
+        yield _report(env, name, (), more=True, running=running)
 
 
 def _tail(env: Env, name: str, count: int, phase: str | None) -> tuple[LogLine, ...]:
@@ -74,8 +77,8 @@ def _check_phase(phase: str | None) -> None:
         raise UsageProblem(f"there is no phase {phase!r}", hint=f"phases: {', '.join(dict.fromkeys(known))}")
 
 
-def _report(env: Env, name: str, lines: tuple[LogLine, ...], *, more: bool) -> Report:
-    running = env.instances.read(name).supervised
+def _report(env: Env, name: str, lines: tuple[LogLine, ...], *, more: bool, running: bool) -> Report:
+    """`running` is asked once for each: a `down` that puts a dead instance in order owns it for an instant."""
     files = env.instances.log_files(name)
     return Report(
         command="logs",

@@ -228,6 +228,41 @@ def test_logs_tail_phase_and_follow(harness):
         logs(harness.env, "never-seen")
 
 
+class OwnedAfterwards:
+    """The real instances, of which one is owned again once it has been seen `looks` times without an owner, as by `down`."""
+
+    def __init__(self, instances, looks):
+        self._instances = instances
+        self._looks = looks
+        self.owned = None
+
+    def __getattr__(self, name):
+        return getattr(self._instances, name)
+
+    def read(self, name):
+        found = self._instances.read(name)
+        self._looks -= not found.supervised
+        if self.owned is None and not self._looks:
+            self.owned = self._instances.own(name, brief=True)
+        return found
+
+
+@pytest.mark.parametrize(("follow", "looks"), [(False, 1), (True, 2)])
+def test_logs_of_an_instance_that_has_ended_say_so_whoever_owns_it_next(harness, follow, looks):
+    harness.up()
+    harness.reach("ready")
+    harness.stop()
+    harness.ended()
+    instances = OwnedAfterwards(harness.env.instances, looks)
+    env = Env(environ=harness.environ, instances=instances)
+    try:
+        found = logs(env, "tiny", follow=follow)
+        last = list(found)[-1] if follow else found
+    finally:
+        instances.owned.close()
+    assert last.exit_code == 3
+
+
 def test_a_detached_start_returns_when_ready_and_leaves_the_supervisor(harness):
     seen = []
     harness.env.notify = seen.append
