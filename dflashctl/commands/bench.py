@@ -188,7 +188,12 @@ def _measure_server(
                     setting,
                     concurrency=concurrency,
                     request_rate=rate,
-                    warm_up=warm_ups(asked, concurrency, setting.prompts),
+                    warm_up=warm_ups(
+                        asked,
+                        concurrency,
+                        setting.prompts,
+                        made_to_length=setting.characters_per_token is not None,
+                    ),
                 ),
                 gathered,
                 repeated=known in session.sent and not gathered.cold,

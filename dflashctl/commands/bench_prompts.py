@@ -69,7 +69,9 @@ def gather(
     count = _count(options, chosen)
     limit = max_tokens or chosen.MAX_TOKENS
     asked = WorkloadOptions(
-        count=None if count is None else count + warm_ups(options, in_flight, count),
+        count=None
+        if count is None
+        else count + warm_ups(options, in_flight, count, made_to_length=chosen.NEEDS_TOKEN_SIZE),
         seed=options.seed,
         input_tokens=options.input_tokens,
         prefix_tokens=options.prefix_tokens,
@@ -99,7 +101,8 @@ def _split(
     measured = prompts[:count]
     if not measured:
         raise UsageProblem(f"workload {name!r} has no prompt that fits this server")
-    warm_up = warm_ups(options, in_flight, len(measured))
+    made_to_length = characters_per_token is not None
+    warm_up = warm_ups(options, in_flight, len(measured), made_to_length=made_to_length)
     spare = prompts[len(measured) :][:warm_up]
     return Gathered(
         name=name,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dflashctl.proofs.client import Client
 
 DEFAULT_WORKLOAD = "tiny-math"
+_FEWEST_WARM_UPS = 8
 
 
 def workloads_of(options: BenchOptions, profile: Profile | None) -> tuple[tuple[str, BenchOptions], ...]:
@@ -73,9 +74,15 @@ def loads(
     return (*((c, None) for c in closed), *((None, r) for r in rates))
 
 
-def warm_ups(options: BenchOptions, concurrency: int | None, prompts: int) -> int:
-    """Requests before the clock starts: the option; else as many as this load has in flight, an open one as 1."""
-    return min(concurrency or 1, prompts) if options.warm_up is None else options.warm_up
+def warm_ups(options: BenchOptions, concurrency: int | None, prompts: int, *, made_to_length: bool) -> int:
+    """Requests before the clock starts: the option; else as many as this load has in flight, an open one as 1.
+
+    At least 8, as a server that has just started is slow at first, but not of prompts that are made to a length: those
+    may take seconds each.
+    """
+    if options.warm_up is not None:
+        return options.warm_up
+    return min(max(concurrency or 1, 1 if made_to_length else _FEWEST_WARM_UPS), prompts)
 
 
 def output_limit(options: BenchOptions, expect: Expect | None, name: str) -> int | None:

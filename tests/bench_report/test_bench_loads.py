@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -13,6 +14,7 @@ from dflashctl.commands.bench import bench
 from dflashctl.core.bench_options import BenchOptions
 from dflashctl.core.errors import UsageProblem
 from dflashctl.env import Env
+from tests.fakes.caching_server import CachingServer
 from tests.fakes.mock_sse import MockServer, Wish
 from tests.support.cli import run as cli
 
@@ -117,17 +119,19 @@ def test_whatever_was_asked_for_is_measured(server, tmp_path, words, loads):
 @pytest.mark.parametrize(
     ("load", "warmed"),
     [
-        ({"concurrency": (1, 16), "count": 2}, [1, 2]),
-        ({"concurrency": (16, 1, 4), "count": 8}, [8, 1, 4]),
+        ({"concurrency": (1, 16), "count": 2}, [2, 2]),
+        ({"concurrency": (16, 1, 4), "count": 12}, [12, 8, 8]),
         ({"concurrency": (5000,), "count": 3}, [3]),
         ({"concurrency": (5000,), "prompts": "mine.jsonl"}, [2]),
         ({"concurrency": (1, 4), "count": 2, "warm_up": 3}, [3, 3]),
-        ({"concurrency": (2,), "rates": (50.0,), "count": 3}, [2, 1]),
+        ({"concurrency": (2,), "rates": (50.0,), "count": 9}, [8, 8]),
         ({"concurrency": (2,), "count": 3, "warm_up": 0}, [0]),
     ],
     ids=str,
 )
-def test_a_load_is_warmed_up_with_as_many_requests_as_it_has_in_flight(server, tmp_path, load, warmed):
+def test_a_load_is_warmed_up_with_as_many_requests_as_it_has_in_flight_and_some_more(
+    server, tmp_path, load, warmed
+):
     (tmp_path / "mine.jsonl").write_text('{"prompt": "a"}\n{"prompt": "b"}\n')
     events = []
     env = Env(cwd=tmp_path, environ={"HOME": str(tmp_path)}, notify=events.append)
@@ -193,3 +197,14 @@ def test_prompts_that_cannot_be_sent_are_refused_before_anything_is(
         bench(env, options)
     assert not [request for request in server.requests if "1 + 2?" in str(request)]
     assert not (tmp_path / "x.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("load", "warmed"), [({"concurrency": (16, 1, 4)}, [6, 1, 4]), ({"rates": (50.0,)}, [1])], ids=str
+)
+def test_prompts_that_are_made_to_a_length_warm_up_no_more_than_is_in_flight(tmp_path, load, warmed):
+    env = Env(cwd=tmp_path, environ={"HOME": str(tmp_path)})
+    options = BenchOptions(workloads=("random",), count=6, input_tokens=64, output="x.json", **load)
+    with CachingServer() as counting:
+        runs = bench(env, replace(options, url=counting.url)).data.runs
+    assert [run.setting.warm_up for run in runs] == warmed

@@ -120,7 +120,7 @@ def test_a_stop_before_the_first_measured_request_ends_the_command(env, server, 
 
 @pytest.mark.parametrize("number", STOPS)
 def test_a_stop_in_a_run_keeps_its_finished_requests(env, server, tmp_path, number):
-    options = BenchOptions(url=server.url, concurrency=(1, 2), output="run.json")
+    options = BenchOptions(url=server.url, concurrency=(1, 2), warm_up=1, output="run.json")
     report = interrupting(env, server, at=9, number=number)(options)
     assert report.exit_code is ExitCode.INTERRUPTED
     (run,) = report.data.runs
@@ -134,7 +134,7 @@ def test_a_stop_in_a_run_keeps_its_finished_requests(env, server, tmp_path, numb
 
 
 def test_an_interrupted_run_can_be_compared(env, server, tmp_path):
-    options = BenchOptions(url=server.url, count=12, allow_slow_client=True, output="whole.json")
+    options = BenchOptions(url=server.url, count=12, warm_up=1, allow_slow_client=True, output="whole.json")
     bench(env, options)
     interrupting(env, server, at=20)(replace(options, output="run.json"))
     assert written(tmp_path)[0]["requests"] < 12
@@ -144,7 +144,7 @@ def test_an_interrupted_run_can_be_compared(env, server, tmp_path):
 
 
 def test_a_stop_in_a_later_run_keeps_the_earlier_ones(env, server, tmp_path):
-    options = BenchOptions(url=server.url, count=4, concurrency=(1, 2), output="run.json")
+    options = BenchOptions(url=server.url, count=4, concurrency=(1, 2), warm_up=1, output="run.json")
     report = interrupting(env, server, at=9)(options)
     assert report.exit_code is ExitCode.INTERRUPTED
     first, *_ = written(tmp_path)
