@@ -40,21 +40,15 @@ def run_load(
         raise UsageProblem("no requests to send")
     with tempfile.TemporaryFile() as bodies, contextlib.ExitStack() as stack:
         places = _write_bodies(bodies, [*warmup, *requests], spec)
-        configs = worker_configs(spec, places, warmups=len(warmup), bodies_fd=bodies.fileno())
+        times = poisson_times(len(requests), spec.rate, spec.seed) if spec.rate is not None else None
+        configs = worker_configs(spec, places, warmups=len(warmup), bodies_fd=bodies.fileno(), times=times)
         workers = [
             stack.enter_context(WorkerProcess(number, config, bodies.fileno()))
             for number, config in enumerate(configs)
         ]
-        parts = _Run(workers, len(requests), notify, last_send_s=_last_send_s(spec, len(requests))).run()
+        last = min(times[-1], spec.max_duration_s or times[-1]) if times is not None else None
+        parts = _Run(workers, len(requests), notify, last_send_s=last).run()
     return merged(parts, [r.id for r in requests], first_index=len(warmup))
-
-
-def _last_send_s(spec: LoadSpec, count: int) -> float | None:
-    """When an open loop sends its last request, None for a closed one."""
-    if spec.rate is None:
-        return None
-    last = poisson_times(count, spec.rate, spec.seed)[-1]
-    return last if spec.max_duration_s is None else min(last, spec.max_duration_s)
 
 
 def _write_bodies(file: BinaryIO, requests: Sequence[BenchRequest], spec: LoadSpec) -> list[list[int]]:
@@ -72,13 +66,20 @@ def _write_bodies(file: BinaryIO, requests: Sequence[BenchRequest], spec: LoadSp
 
 
 def worker_configs(
-    spec: LoadSpec, places: list[list[int]], *, warmups: int, bodies_fd: int
+    spec: LoadSpec,
+    places: list[list[int]],
+    *,
+    warmups: int,
+    bodies_fd: int,
+    times: list[float] | None = None,
 ) -> list[dict[str, object]]:
-    """One configuration a process: requests dealt out in turn, the concurrency split as evenly as it goes."""
+    """One configuration a process: requests dealt out in turn, the concurrency split as evenly as it goes.
+
+    `times`: when each measured request goes, in seconds from the start; None for a closed loop.
+    """
     host, port, tls = endpoint(spec.url)
     headers = {**key_header(spec), **spec.headers}
     measured = list(range(warmups, len(places)))
-    times = poisson_times(len(measured), spec.rate, spec.seed) if spec.rate is not None else None
     common: dict[str, object] = {
         "host": host,
         "port": port,

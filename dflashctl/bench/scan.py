@@ -31,9 +31,8 @@ _ENDS = b'"\n'
 _CHECK_EVERY = 100
 _NO_PREFIX = b"\n"  # JSON holds no raw line end
 _FIELD = b"data: "
-_NO_CHOICE = b'"choices":[],'
-_USAGE = _NO_CHOICE + b'"usage":{'
-_COUNTS = _NO_CHOICE + b'"sglext":{"spec_tokens_details":{'
+_USAGE = b'"choices":[],"usage":{'
+_COUNTS = b'"choices":[],"sglext":{"spec_tokens_details":{'
 DONE = b"[DONE]"
 _answers = count()
 
@@ -120,7 +119,7 @@ class ChatReader:
         rest = self._events.rest(payload)
         event = seen_before(rest)
         if event is None:
-            if rest is not None and rest.startswith(_NO_CHOICE) and self._last_counts(rest):
+            if rest is not None and self._last_counts(rest):
                 return False
             if self._scan and self._learn(payload):
                 return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dflashctl.core.check import found
-from dflashctl.core.engine_folders import STATE, TEMPORARY, VARIABLES, WEIGHTS
+from dflashctl.core.engine_folders import CACHES
 from dflashctl.core.findings import Severity
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ def check(facts: Facts) -> Iterator[Finding]:
     if facts.host is None or (facts.plan and facts.plan.runtime == "docker"):
         return
     for folder in facts.host.folders:
-        if folder.kind in VARIABLES and folder.kind not in (WEIGHTS, TEMPORARY, STATE):
-            yield from _cache(folder, VARIABLES[folder.kind])
+        if folder.kind in CACHES:
+            yield from _cache(folder, CACHES[folder.kind])
 
 
 def _cache(folder: Folder, variable: str) -> Iterator[Finding]:

@@ -6,12 +6,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dflashctl.core.decode import DecodeError
-from dflashctl.core.errors import DflashError
+from dflashctl.core.errors import DflashError, NotRunning
 from dflashctl.core.options import PlanRequest
 from dflashctl.core.started_from import FILE, parse, request_of
 
 if TYPE_CHECKING:
     from dflashctl.commands.live_server import LiveServer
+    from dflashctl.core.started_from import StartedFrom
     from dflashctl.env import Env
 
 
@@ -24,7 +25,7 @@ def server_profile(env: Env, server: LiveServer) -> str | None:
 
 def instance_profile(env: Env, instance: str, profile: str) -> str:
     """What loads the profile named `profile` that `instance` was started from: its name or an absolute path."""
-    started = parse(env.instances.read_text(instance, FILE) or "")
+    started = _started(env, instance)
     if started is None:
         return profile
     try:
@@ -34,20 +35,36 @@ def instance_profile(env: Env, instance: str, profile: str) -> str:
     return profile if same else started.profile_path
 
 
+def nobody(name: str) -> NotRunning:
+    """What is to be said of a name without a `start_line`."""
+    return NotRunning(
+        f"there is no instance and no profile {name!r}", hint="dflashctl status, or dflashctl profile list"
+    )
+
+
 def start_line(env: Env, name: str, command: str = "up") -> str | None:
     """The command that starts the instance `name` again as it was; None for a name of no instance and no profile."""
     record = env.instances.read(name).record
     profile = record.served.profile if record is not None and record.served is not None else name
     known = instance_profile(env, name, profile)
-    started = parse(env.instances.read_text(name, FILE) or "")
-    if started is None and record is None and not _is_profile(env, name):
+    if record is None and _started(env, name) is None and not _is_profile(env, name):
         return None
     plain = PlanRequest(profile=known, name=None if name == profile else name)
-    try:
-        asked = replace(request_of(started), profile=known) if started is not None else plain
-    except DecodeError:
-        asked = plain
+    asked = replace(_asked(env, name, plain), profile=known)
     return asked.line(command, without=("dry_run", "machine"))
+
+
+def _started(env: Env, name: str) -> StartedFrom | None:
+    return parse(env.instances.read_text(name, FILE) or "")
+
+
+def _asked(env: Env, name: str, otherwise: PlanRequest) -> PlanRequest:
+    """What `up` was told for that instance; `otherwise` where that is not known, or written as it is not known here."""
+    started = _started(env, name)
+    try:
+        return request_of(started) if started is not None else otherwise
+    except DecodeError:
+        return otherwise
 
 
 def _is_profile(env: Env, name: str) -> bool:
@@ -66,11 +83,7 @@ def same_server(env: Env, server: LiveServer, profile: str | None) -> PlanReques
     own = server_profile(env, server)
     if own is None or server.name is None or (profile is not None and not same_file(env, own, profile)):
         return None if profile is None else PlanRequest(profile=profile)
-    started = parse(env.instances.read_text(server.name, FILE) or "")
-    try:
-        asked = request_of(started) if started is not None else PlanRequest(profile=own)
-    except DecodeError:
-        asked = PlanRequest(profile=own)
+    asked = _asked(env, server.name, PlanRequest(profile=own))
     return replace(asked, profile=own, name=None, port=None, dry_run=False)
 
 

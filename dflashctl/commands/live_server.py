@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from dflashctl.commands.chosen import readable
 from dflashctl.commands.full_disk import full_disk
-from dflashctl.commands.instance_profile import start_line
+from dflashctl.commands.instance_profile import nobody, start_line
 from dflashctl.core.errors import NotRunning, UsageProblem
 from dflashctl.core.exposure import KEY_VARIABLE
 from dflashctl.core.instance import Phase, Served, check_name
@@ -65,12 +65,7 @@ def api_key(env: Env, variable: str | None) -> str | None:
 
 def _not_running(env: Env, name: str) -> NotRunning:
     again = start_line(env, name, "up --detach")
-    if again is None:
-        return NotRunning(
-            f"there is no instance and no profile {name!r}",
-            hint="dflashctl status, or dflashctl profile list",
-        )
-    return NotRunning(f"instance {name!r} is not running", hint=again)
+    return nobody(name) if again is None else NotRunning(f"instance {name!r} is not running", hint=again)
 
 
 def _only(env: Env) -> Snapshot:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from dflashctl.commands.drift import fingerprint_now
 from dflashctl.commands.full_disk import full_disk
-from dflashctl.commands.instance_profile import start_line
+from dflashctl.commands.instance_profile import nobody, start_line
 from dflashctl.core.errors import ExitCode, StateError
 from dflashctl.core.findings import Finding, Severity
 from dflashctl.core.instance import Phase
@@ -33,9 +33,10 @@ def status(env: Env, name: str | None = None, *, live: bool = True) -> Report:
     """
     views, skipped = _all(env, live=live) if name is None else ((_view(env, name, live=live),), ())
     if len(views) == 1:
-        again = start_line(env, views[0].name)
-        skipped = (*skipped, *(() if again or views[0].running else (_nobody(views[0].name),)))
-        report = _report(views[0], running=views[0].running, again=again)
+        only = views[0]
+        again = None if only.running else start_line(env, only.name)
+        skipped = (*skipped, *(() if again or only.running else (_nobody(only.name),)))
+        report = _report(only, running=only.running, again=again)
     else:
         report = _report(StatusList(instances=views), running=any(v.running for v in views))
     return replace(report, findings=(*full_disk(env), *skipped))
@@ -60,12 +61,8 @@ def _skipped(why: str, fix: str | None) -> Finding:
 
 
 def _nobody(name: str) -> Finding:
-    return Finding(
-        id="unknown_name",
-        severity=Severity.WARNING,
-        summary=f"there is no instance and no profile {name!r}",
-        fix="dflashctl status, or dflashctl profile list",
-    )
+    error = nobody(name)
+    return Finding(id="unknown_name", severity=Severity.WARNING, summary=error.message, fix=error.hint)
 
 
 def watch(env: Env, name: str | None = None) -> Iterator[Report]:

@@ -25,7 +25,6 @@ _MARKS = {
     ProofStatus.SKIPPED: "skip",
     ProofStatus.BROKEN: "bug ",
 }
-_BAD = frozenset({ProofStatus.FAIL, ProofStatus.BROKEN})  # what broke has proved nothing
 
 
 def prove_plan(env: Env, plan: Plan) -> tuple[Proof, ...]:
@@ -41,7 +40,7 @@ def prove_plan(env: Env, plan: Plan) -> tuple[Proof, ...]:
 
 
 def any_failed(proofs: tuple[Proof, ...]) -> bool:
-    return any(proof.status in _BAD for proof in proofs)
+    return any(proof.status.bad for proof in proofs)
 
 
 class Proving:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dflashctl.core.bench_record import ABOVE_BLOCK
+from dflashctl.core.bench_remarks import doubt_told
 from dflashctl.core.failures import too_many
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def count_warnings(setting: Setting, samples: Samples) -> tuple[str, ...]:
 def unjudgeable(summary: RunSummary, samples: Samples | None) -> str | None:
     """Why the accept length that was measured tells nothing, None when it does."""
     if impossible := summary.doubts.get(ABOVE_BLOCK, 0):
-        return f"{impossible} answers have more tokens than their verify steps can make at this block size"
+        return doubt_told(ABOVE_BLOCK, impossible)
     missing, answers = without_counts(samples) if samples is not None else (0, 0)
     if too_many(missing, answers):
         return f"{missing} of {answers} answers have no exact counts"

@@ -76,10 +76,11 @@ def faults(run: _Run) -> tuple[str, ...]:
 
 
 def doubts_told(doubts: Mapping[str, int]) -> list[str]:
-    return [
-        f"{count} answers {_DOUBTS.get(name, name)}: figures made of them are suspect"
-        for name, count in doubts.items()
-    ]
+    return [f"{doubt_told(name, count)}: figures made of them are suspect" for name, count in doubts.items()]
+
+
+def doubt_told(name: str, count: int) -> str:
+    return f"{count} answers {_DOUBTS.get(name, name)}"
 
 
 def goodput_told(goodput: _Goodput) -> str:

@@ -12,12 +12,16 @@ if TYPE_CHECKING:
 STATE = "state"
 TEMPORARY = "temporary"
 WEIGHTS = "weights"
-# What puts a folder elsewhere. The server's TMPDIR is a folder of dflashctl's own, unless the plan sets another.
-VARIABLES = {
+# What puts a folder of compiled kernels elsewhere.
+CACHES = {
     "triton": "TRITON_CACHE_DIR",
     "flashinfer": "FLASHINFER_WORKSPACE_BASE",
     "deep_gemm": "SGLANG_DG_CACHE_DIR",
     "torch_extensions": "TORCH_EXTENSIONS_DIR",
+}
+# And any folder. The server's TMPDIR is a folder of dflashctl's own, unless the plan sets another.
+VARIABLES = {
+    **CACHES,
     WEIGHTS: "HF_HUB_CACHE",
     TEMPORARY: "DFLASHCTL_RUNTIME_DIR",
     STATE: "DFLASHCTL_STATE_DIR",

@@ -21,6 +21,11 @@ class ProofStatus(str, Enum):
     SKIPPED = "skipped"
     BROKEN = "broken"
 
+    @property
+    def bad(self) -> bool:
+        """Whether the server may not be called good: what broke has proved nothing."""
+        return self in {ProofStatus.FAIL, ProofStatus.BROKEN}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Proof:

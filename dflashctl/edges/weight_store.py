@@ -23,7 +23,7 @@ from dflashctl.edges.places import state_folder
 from dflashctl.edges.private_files import unusable
 from dflashctl.edges.proven_files import ProvenFiles, write_whole
 from dflashctl.edges.set_aside import set_aside
-from dflashctl.edges.silent import silent
+from dflashctl.edges.silent import nearest, silent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -87,9 +87,7 @@ class FileWeightStore:
         return has_its_name(folder / report.file.path)
 
     def room(self, path: Path) -> DiskRoom:
-        there = (
-            path if os.path.exists(path) else next(p for p in path.absolute().parents if os.path.exists(p))
-        )
+        there = nearest(path.absolute())
         numbers = os.statvfs(there)
         return DiskRoom(
             path=str(path),

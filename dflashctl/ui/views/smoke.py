@@ -33,7 +33,7 @@ def render(report: Report) -> list[RenderableType]:
     counts = ", ".join(
         f"{result.count(status)} {word}" for status, word in _WORDS.items() if result.count(status)
     )
-    bad = result.count(ProofStatus.FAIL) + result.count(ProofStatus.BROKEN)
+    bad = any(proof.status.bad for proof in result.proofs)
     lines.append(Text(counts, style="error" if bad else "ok"))
     if result.saved_reference:
         lines.append(Text(f"reference run saved to {result.saved_reference}"))
