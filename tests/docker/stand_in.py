@@ -19,6 +19,7 @@ SKIPPED = (
     "__pycache__",
     "ensurepip",
     "lib2to3",
+    "EXTERNALLY-MANAGED",  # Debian's word to pip, which nobody has given to an image
 )
 NEEDED = ("dflashctl", "pip", "hatchling", "setuptools")
 
@@ -35,7 +36,7 @@ def make_root(root):
         (root / "bin" / name).symlink_to("busybox")
     stdlib, program = Path(sysconfig.get_path("stdlib")), Path(os.path.realpath(sys.executable))
     copy_tree(stdlib, root)
-    packages = root / stdlib.relative_to("/") / "site-packages"
+    packages = root / packages_of(program).relative_to("/")
     for name in closure(NEEDED):
         if name != "dflashctl":
             copy_package(name, packages)
@@ -45,6 +46,15 @@ def make_root(root):
         for library in libraries(path):
             copy_file(library, root)
     subprocess.run(["chmod", "-R", "a+rX", str(root)], check=True)  # any user may run it
+
+
+def packages_of(program):
+    """Where that interpreter looks for packages when it is no virtual environment's: Debian's has a folder of its own."""
+    said = subprocess.run(
+        [program, "-I", "-c", "import site; print(site.getsitepackages()[0])"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return Path(said.stdout.strip())
 
 
 def closure(names):
